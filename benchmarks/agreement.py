@@ -68,7 +68,7 @@ def switch(on: bool) -> None:
     """Let calls be noted and compared, or not: what ``off`` leaves out, within one process."""
     collective_trace.Call.note = NOTE if on else lambda self, numbers=(): None
     collective_trace.wake.set = WAKE if on else lambda: None
-    collective_trace.look.__globals__["trails"] = TRACES if on else {}
+    collective_trace.raise_found_difference.__globals__["trails"] = TRACES if on else {}
 
 
 NOTE, WAKE, TRACES = collective_trace.Call.note, collective_trace.wake.set, collective_trace.trails
@@ -91,7 +91,7 @@ def compared(step, blocks: int, seconds: float) -> dict[bool, list[tuple[float, 
     flow.distributed.all_gather_object(estimates, max(5, int(seconds / ((time.perf_counter() - begun) / 10))))
     count = min(estimates)
     found: dict[bool, list] = {True: [], False: []}
-    trace = collective_trace.trail_of(tuple(range(flow.env.get_world_size())))
+    trace = collective_trace.trace_of(tuple(range(flow.env.get_world_size())))
     for block in range(2 * blocks):
         on = bool((block + block // 2) % 2)  # on off off on: a machine that slows down disturbs both
         flow.distributed.barrier()

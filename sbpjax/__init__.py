@@ -104,7 +104,7 @@ from . import sbp as sbp  # isort: skip
 from ._core.naming import VERSION as __version__  # isort: skip  # noqa: F401
 from ._core.compat import reexports as _reexports  # isort: skip  # from here on its modules can be imported
 from ._core.compat import upper_rows as _upper_rows  # isort: skip
-from ._core.functions.table.table import face as _face  # isort: skip
+from ._core.functions.table.table import reexport_hooks as _face  # isort: skip
 from ._core.tensor.calls.argument_errors import add_argument_errors as _add_argument_errors  # isort: skip
 
 _MODULES = """_C _oneflow_internal amp asyncs auto autograd backends boxing checkpoint comm cuda data=data distributed

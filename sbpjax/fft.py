@@ -6,6 +6,6 @@
 The dims that are transformed are whole on every rank; all others of a global tensor may be split.
 """
 
-from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _face
 
 __getattr__, __dir__ = _face("fft", globals())

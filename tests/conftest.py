@@ -201,7 +201,7 @@ def pytest_runtest_teardown(item, nextitem):
         if cache is not None:
             cache.cache_clear()
     mappings = sys.modules.get("sbpjax._core.compiler.mappings")
-    if mappings is not None and mappings.count_mappings() > mappings.most() / 2:
+    if mappings is not None and mappings.count_mappings() > mappings.mapping_limit() / 2:
         sys.modules["jax"].clear_caches()
 
 

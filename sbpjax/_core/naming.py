@@ -21,12 +21,12 @@ def is_torch() -> bool:
     return _names[-1] == "torch"
 
 
-def answer_to(name: str) -> None:
+def push_name(name: str) -> None:
     """Begin to answer to another package's name."""
     _names.append(name)
 
 
-def answer_no_more(name: str) -> None:
+def remove_name(name: str) -> None:
     """Stop answering to a name."""
     _names.reverse()
     _names.remove(name)

@@ -58,7 +58,7 @@ def save(obj: Any, path: str | os.PathLike, global_dst_rank: int | None = None) 
     if len(owners) > 1:
         saving.begin(obj, path, asynchronous=False, packed=packed)
     elif owners <= {processes.current().rank}:
-        with processes.alone():
+        with processes.single_process():
             saving.begin(obj, path, asynchronous=False, packed=packed)
 
 
@@ -108,7 +108,7 @@ def load(
         return torch_file.read_torch(source, place_array, weights_only=weights_only is not False)
     if oneflow_file.is_oneflow(source):
         return oneflow_file.read_oneflow(source, _placing(map_location, global_src_rank), Parameter)
-    with processes.alone() if place is None else contextlib.nullcontext():
+    with processes.single_process() if place is None else contextlib.nullcontext():
         return loading.load(source, placement=place, device=device)
 
 

@@ -198,7 +198,7 @@ def run(operation: str, body: Callable, group: ProcessGroup, arrays: Sequence[ja
 
     outs = world.share(operation, tuple(arrays), together, group.ranks)
     mine = devices[me]
-    return [world.at_home(next(s.data for s in o.addressable_shards if s.device == mine)) for o in outs]
+    return [world.to_local_device(next(s.data for s in o.addressable_shards if s.device == mine)) for o in outs]
 
 
 @functools.lru_cache(maxsize=4096)

@@ -115,7 +115,7 @@ class Threads(processes.World):
         self._scheduler = turns
         self._board, self._posted = turns.board, turns.posted
 
-    def come_along(self, operation):
+    def wait_for_members(self, operation):
         self.exchange(operation, None)
 
     def visible(self, devices):
@@ -127,7 +127,7 @@ class Threads(processes.World):
     def device(self, rank, platform):
         return jax.devices(platform)[rank]
 
-    def at_home(self, array):
+    def to_local_device(self, array):
         return jax.device_put(array, jax.devices(next(iter(array.devices())).platform)[0])
 
     def exchange(self, operation, value, members=None):
@@ -192,7 +192,7 @@ def _run(fn: Callable, count: int, args: tuple, options: dict) -> list:
     kept = _stream()
 
     def body(rank: int) -> None:
-        processes.enter(Threads(rank, turns))
+        processes.set_world(Threads(rank, turns))
         failure = None
         try:
             turns.begin(rank)

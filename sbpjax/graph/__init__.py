@@ -4,7 +4,7 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 
 _resting = _Pause()
 
-from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _face
 from sbpjax._core.inspect import graph_views as _graph_views  # fills the registry of reports
 from sbpjax._core.serialization.signing import private_key as private_key
 from sbpjax._core.tracing.host_inputs import Request as Request

@@ -96,7 +96,7 @@ class Blocks:
                 self._forms.setdefault(id(m), form_of(m) or ("alone", id(m)))
         self._forms = {k: f for k, f in self._forms.items() if f is not None}
         self._found: dict = {}
-        self._first: dict = {}
+        self._select_first_function: dict = {}
         # Takes the calls of modules while a block is traced.
         self.inside: Any = None
         # Receives every call of a block: the module that was traced, and the one called.
@@ -105,7 +105,7 @@ class Blocks:
     def forget(self) -> None:
         """Forget the traced blocks: they may hold values of a trace that is over."""
         self._found.clear()
-        self._first.clear()
+        self._select_first_function.clear()
 
     def call(self, module, args: tuple, kwargs: dict):
         """Run a module as a block, or directly if it is none."""
@@ -117,10 +117,10 @@ class Blocks:
             key = (form, self._policies.get(id(module), "all"), *call.key(), *call.wanted)
             if key not in self._found:
                 self._found[key] = self._trace(call, module)
-                self._first[key] = module
+                self._select_first_function[key] = module
             block = self._found[key]
             if block is not None and self.follow is not None:
-                self.follow(self._first[key], module)
+                self.follow(self._select_first_function[key], module)
         if block is None:
             return module._call_impl(args, kwargs)
         return block.run(call)

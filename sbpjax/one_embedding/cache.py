@@ -116,7 +116,7 @@ class Cache:
                 if not entry.applied.is_set():
                     self._check_waits()
                     if entry.plan is None and entry.error is None:
-                        self._plan_late(entry, writes)
+                        self._plan_deferred(entry, writes)
                     self.apply(entry)
                 at = entry.next_part(tables, keys)
                 if at is None:  # a batch that was not looked up, or another lookup
@@ -135,7 +135,7 @@ class Cache:
                 return self._pad_slots(entry.plan.slots[at], tables, keys)
         return None
 
-    def _plan_late(self, entry: PrefetchedBatch, writes: bool) -> None:
+    def _plan_deferred(self, entry: PrefetchedBatch, writes: bool) -> None:
         """Make a plan that the thread left, since the optimizer's state was not there yet."""
         if entry in self.unapplied:
             self.unapplied.remove(entry)

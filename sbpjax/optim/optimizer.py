@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from sbpjax._core import naming
 from sbpjax._core.compiler.eager.background_compile import expect_backward
-from sbpjax._core.functions.table.public import take_oneflow
+from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor import Tensor
@@ -571,4 +571,4 @@ def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:
             by_rows(param, wanted)
 
 
-take_oneflow(globals(), "optim.")
+add_oneflow_arguments(globals(), "optim.")

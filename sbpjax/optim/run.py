@@ -18,8 +18,8 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler.eager import global_ops
-from sbpjax._core.compiler.eager.options import options_of_update
-from sbpjax._core.compiler.launch import Launcher, is_looked_at
+from sbpjax._core.compiler.eager.options import compiler_options_of_update
+from sbpjax._core.compiler.launch import Launcher, checks_results
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.tensor import Tensor
@@ -148,7 +148,7 @@ def run_of(
         put_all(targets, list(map(of_aval, jax.eval_shape(_compile_program(fn, static, ()).plain, *arrays))))
         return []
     if like.layout is None:
-        plan = None if is_looked_at() else plan_writes(targets)
+        plan = None if checks_results() else plan_writes(targets)
         if plan is None:
             put_all(targets, _compile_program(fn, static, ()).plain(*arrays))
             return []
@@ -156,7 +156,7 @@ def run_of(
     layouts = [target.layout for target in targets]
     given = [x.layout if isinstance(x, Tensor) else None for x in inputs]
     out_sbps = tuple([layout.codes for layout in layouts])
-    plan = None if is_looked_at() else plan_writes(targets, layouts)
+    plan = None if checks_results() else plan_writes(targets, layouts)
     if plan is None:
         put_all(targets, *global_ops.execute(fn, static, arrays, given, out_sbps=out_sbps))
         return []
@@ -170,7 +170,7 @@ def run_of(
 def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tensor], donated: list[int]) -> list:
     """Run a program of `run_of` on one device; return the arrays that the function returns beyond the targets'."""
     arrays = payloads_and_numbers(inputs)
-    plan = None if is_looked_at() else plan_writes(targets)
+    plan = None if checks_results() else plan_writes(targets)
     if plan is None:
         results = _compile_program(fn, static, ()).plain(*arrays)
         put_all(targets, results[: len(targets)])
@@ -208,7 +208,7 @@ class _Program:
         """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX caches the result."""
         with self._lock:  # another thread may be compiling it
             if self._chosen is None:
-                options = options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
+                options = compiler_options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
                 # Of the same function, so that JAX keeps its trace.
                 again = functools.partial(jit_without_mesh, self._function, donate_argnums=self._donate)
                 self._chosen = self.plain if options is None else again(compiler_options=options)

@@ -259,7 +259,9 @@ def own_part(array: jax.Array, layout: Layout, world: World) -> jax.Array:
         if len(positions) > 1:
             block = jax.device_put(block, devices[positions[0]])
         found[part] = found[part] + block if part in found else block
-    return world.at_home(next(iter(found.values())) if len(found) == 1 else _join_blocks(found, len(layout.shape)))
+    return world.to_local_device(
+        next(iter(found.values())) if len(found) == 1 else _join_blocks(found, len(layout.shape))
+    )
 
 
 def _join_blocks(found: dict, ndim: int) -> jax.Array:

@@ -1,6 +1,6 @@
 """Utilities: save and load, data loading, nested structures of tensors, host processes; subpackages load lazily."""
 
-from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _face
 from sbpjax.data.save_load import load as load
 from sbpjax.data.save_load import save as save
 

@@ -7,7 +7,7 @@ import pytest
 
 from sbpjax._core.compiler.compile import compile_program
 from sbpjax._core.compiler.conversions import from_logical, to_logical
-from sbpjax._core.compiler.in_place import aliasable_scan_pairs, in_place, partners
+from sbpjax._core.compiler.in_place import aliasable_scan_pairs, in_place, match_donations
 from sbpjax._core.programs.normalise import normalise, run_program
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
@@ -57,8 +57,8 @@ def test_same_values_and_no_second_stack(reverse):
 
 
 def test_partners_are_found_as_jax_finds_them():
-    assert partners("aabca", "acba", [0, 1, 3]) == {0: 0, 1: 3, 3: 1}
-    assert partners("ab", "ba", []) == {}
+    assert match_donations("aabca", "acba", [0, 1, 3]) == {0: 0, 1: 3, 3: 1}
+    assert match_donations("ab", "ba", []) == {}
 
 
 def test_only_what_the_loop_reads_last_is_written_over():

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax._core.compiler.launch import Launcher, copy_array, fits
+from sbpjax._core.compiler.launch import Launcher, accepts_args, copy_array
 
 
 def doubled(x, factor):
@@ -23,7 +23,7 @@ def launcher_of(function=doubled):
 
 def slowly(launcher, *args):
     outs: list = []
-    steps, after = launcher.slowly(args, outs)
+    steps, after = launcher.prepare_call(args, outs)
     deque(chain(*steps), maxlen=0)
     after()
     return outs
@@ -57,7 +57,7 @@ def test_no_python_runs_between_a_program_and_what_follows():
     launcher = launcher_of()
     x, _ = slowly(launcher, jnp.arange(3.0), 2.0)
     launcher.is_ready((x, 2.0))
-    for steps in ([starmap(launcher.call, ((x, 2.0),))], launcher.slowly((jnp.arange(3.0), 2.0), [])[0]):
+    for steps in ([starmap(launcher.call, ((x, 2.0),))], launcher.prepare_call((jnp.arange(3.0), 2.0), [])[0]):
         events = []
         sys.setprofile(lambda frame, event, arg: events.append((event, frame.f_code.co_name)))  # noqa: B023
         deque(chain.from_iterable(steps), maxlen=0)
@@ -80,10 +80,10 @@ def test_effects_are_kept_by_a_program_that_jax_runs_with_python(capfd):
 
 def test_arguments_of_another_shape_do_not_fit():
     compiled = jax.jit(doubled).lower(jnp.zeros(3), 1.0).compile()
-    assert fits(compiled, (jnp.zeros(3), 2.0))
-    assert not fits(compiled, (jnp.zeros(4), 2.0)) and not fits(compiled, (jnp.zeros(3, int), 2.0))
+    assert accepts_args(compiled, (jnp.zeros(3), 2.0))
+    assert not accepts_args(compiled, (jnp.zeros(4), 2.0)) and not accepts_args(compiled, (jnp.zeros(3, int), 2.0))
     with pytest.raises(TypeError, match="differ"):
-        Launcher(lambda args: compiled, "doubled").slowly((jnp.zeros(4), 2.0), [])
+        Launcher(lambda args: compiled, "doubled").prepare_call((jnp.zeros(4), 2.0), [])
 
 
 def test_a_copy_is_not_looked_at():

@@ -9,13 +9,15 @@ import sbpjax as flow
 from sbpjax._core.compiler import mappings
 from sbpjax.errors import OutOfMemoryError
 
-pytestmark = pytest.mark.skipif(not mappings.most(), reason="this system does not say how many mappings there may be")
+pytestmark = pytest.mark.skipif(
+    not mappings.mapping_limit(), reason="this system does not say how many mappings there may be"
+)
 
 
 def test_programs_are_dropped_and_compiled_anew(monkeypatch):
     monkeypatch.setattr(mappings, "_OFTEN", 8)
     start = mappings.count_mappings()
-    monkeypatch.setattr(mappings, "most", lambda: int((start + 400) / mappings._DROP))
+    monkeypatch.setattr(mappings, "mapping_limit", lambda: int((start + 400) / mappings._DROP))
     highest = 0
     for size in range(1, 120):
         x = flow.ones(size, 8)
@@ -30,7 +32,7 @@ def test_programs_are_dropped_and_compiled_anew(monkeypatch):
 def test_an_error_goes_before_the_end(monkeypatch):
     monkeypatch.setattr(mappings, "_OFTEN", 1)
     held = [jax.jit(lambda x, i=i: jnp.sin(x) + i).lower(jnp.ones(3)).compile() for i in range(3)]
-    monkeypatch.setattr(mappings, "most", lambda: 100)
+    monkeypatch.setattr(mappings, "mapping_limit", lambda: 100)
     with pytest.raises(OutOfMemoryError, match=r"memory mappings of this process, of 100 .*\n.*\n.*max_map_count=400"):
         flow.ones(3, 11).sin().softmax(-1)
     assert len(held) == 3

@@ -137,9 +137,9 @@ def test_unused_parameters():
 
 @pytest.fixture
 def as_torch():
-    naming.answer_to("torch")
+    naming.push_name("torch")
     yield
-    naming.answer_no_more("torch")
+    naming.remove_name("torch")
 
 
 def test_unused_parameters_must_be_announced_to_torch(as_torch):

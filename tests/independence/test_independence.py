@@ -25,7 +25,7 @@ def _clear() -> None:
 @pytest.fixture
 def five_rules():
     _clear()
-    with table.only(*FIVE):
+    with table.only_rules_of(*FIVE):
         yield
     _clear()
 

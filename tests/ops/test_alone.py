@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.ops.alone import alone
+from sbpjax._core.ops.alone import run_isolated
 
 
 def long_sum(x):
@@ -17,7 +17,7 @@ def readers(y):
 
 def test_values_and_calls():
     x = jnp.asarray(np.random.default_rng(0).standard_normal(100), np.float32)
-    ours = jax.jit(lambda x: readers(alone(long_sum, x)))
+    ours = jax.jit(lambda x: readers(run_isolated(long_sum, x)))
     for a, b in zip(ours(x), readers(long_sum(x)), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
     lowered = ours.lower(x)

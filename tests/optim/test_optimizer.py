@@ -336,14 +336,14 @@ def test_bad_arguments(make_optimizer, error, text):
 )
 def test_a_bad_parameter_is_refused_in_one_sentence_of_the_package(package, leaf, group):
     param = flow.nn.Parameter(flow.ones(2))
-    naming.answer_to(package)
+    naming.push_name(package)
     try:
         with pytest.raises(ValueError, match=leaf):
             optim.SGD([param * 2], lr=0.1)
         with pytest.raises(TypeError, match=group):
             optim.SGD([param], lr=0.1).add_param_group(3)
     finally:
-        naming.answer_no_more(package)
+        naming.remove_name(package)
 
 
 def test_loading_a_state_of_another_shape_is_an_error_and_changes_nothing():

@@ -19,7 +19,7 @@ from sbpjax._core.compiler.compile import compile_program
 from sbpjax._core.planner import plan_exactly, plan_program
 from sbpjax._core.planner.graph import build
 from sbpjax._core.planner.linear import exchange
-from sbpjax._core.planner.memory.limit import holds_bytes
+from sbpjax._core.planner.memory.limit import peak_bytes
 from sbpjax._core.planner.prices import cost
 from sbpjax._core.planner.problem import Assignment, Problem, total_us
 from sbpjax._core.programs.normalise import normalise
@@ -305,7 +305,7 @@ def test_memory_limit_splits_the_state():
     plan = plan_program(program, (8,), codes, pins, free_inputs=free, memory_bytes=held // 2)
     big = [plan.in_codes[i] for i in free if len(step.avals[i].shape) == 2]
     assert any(c >= 0 for (c,) in big)
-    assert holds_bytes(plan, pins) <= held // 2
+    assert peak_bytes(plan, pins) <= held // 2
     with pytest.raises(OutOfMemoryError, match=r"smallest plan found holds [\d,]+ bytes[\s\S]*memory_limit_bytes=\d+"):
         plan_program(program, (8,), codes, pins, memory_bytes=held // 2)
 

@@ -27,7 +27,7 @@ def made(*steps, members=(0, 1)):
 
 
 def compare_traces(a, b, ended=()):
-    return difference((0, 1), {0: a.account(), 1: b.account()}, ended)
+    return difference((0, 1), {0: a.recent_calls(), 1: b.recent_calls()}, ended)
 
 
 def test_equal_calls_have_equal_states_and_any_difference_another():
@@ -102,7 +102,7 @@ def test_alike_programs_with_state_are_told_apart_by_their_order():
 
 def test_a_meeting_that_did_not_take_place_is_taken_back(monkeypatch):
     monkeypatch.setattr(collective_trace, "trails", {})
-    trace = collective_trace.trail_of((0, 1))
+    trace = collective_trace.trace_of((0, 1))
     with collective_trace.trace_rendezvous("one", (0, 1)) as seen:
         assert seen == [[[0, 1], 1, trace.state]] and trace.waits
     before = trace.count, trace.state
@@ -118,7 +118,7 @@ def test_members_that_differ_raise_and_begin_anew(monkeypatch):
     call = collective_trace.call_of([1, 0], "add")
     call.note()
     mine, theirs = [[[0, 1], 1, call.trace.state]], [[[0, 1], 1, 7]]
-    accounts = {0: made("add").account(), 1: made("mul").account()}
+    accounts = {0: made("add").recent_calls(), 1: made("mul").recent_calls()}
     collective_trace.compare({0: mine, 1: mine}, lambda *_: accounts)
     collective_trace.compare({0: mine, 1: None}, lambda *_: accounts)  # of another thread
     for other in (theirs, []):
@@ -156,7 +156,7 @@ def test_numbers_are_named():
     trace = CollectiveTrace((0, 1))
     Call(trace, "step", names=("lr", "momentum")).note((0.1, 0.0))
     Call(trace, "step", names=("lr",)).note((0.1, 0.0))
-    (_, named), (_, unnamed) = trace.account()[1]
+    (_, named), (_, unnamed) = trace.recent_calls()[1]
     assert "step with lr 0.1, momentum 0 at " in named and "step with 0.1, 0 at " in unnamed
 
 

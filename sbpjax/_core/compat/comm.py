@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sbpjax import distributed as _dist
-from sbpjax._core.functions.table.public import take_oneflow as _take_oneflow
+from sbpjax._core.functions.table.public import add_oneflow_arguments as _take_oneflow
 from sbpjax._core.tensor.creation.creation import empty as _empty
 from sbpjax._core.tensor.handle import dtype as _dtypes
 from sbpjax._core.tensor.handle.dtype import dtype as _dtype

@@ -33,31 +33,31 @@ from sbpjax.nn.module import Module
 from .torch_names.absent import absences, absent
 
 
-def nothing(*args: Any, **options: Any) -> None:
+def do_nothing(*args: Any, **options: Any) -> None:
     """Do nothing."""
 
 
-def no(*args: Any, **options: Any) -> bool:
+def return_false(*args: Any, **options: Any) -> bool:
     """Return False."""
     return False
 
 
-def yes(*args: Any, **options: Any) -> bool:
+def return_true(*args: Any, **options: Any) -> bool:
     """Return True."""
     return True
 
 
-def zero(*args: Any, **options: Any) -> int:
+def return_zero(*args: Any, **options: Any) -> int:
     """Return 0."""
     return 0
 
 
-def one(*args: Any, **options: Any) -> int:
+def return_one(*args: Any, **options: Any) -> int:
     """Return 1."""
     return 1
 
 
-def same(fn: Any = None, *args: Any, **options: Any) -> Any:
+def return_argument(fn: Any = None, *args: Any, **options: Any) -> Any:
     """Return the function, class or module itself; without one, a decorator that does so."""
     return decorator() if fn is None or isinstance(fn, bool) else fn
 
@@ -72,7 +72,7 @@ def tracing() -> bool:
     return mode.capture is not None
 
 
-def wait(*args: Any) -> None:
+def synchronize(*args: Any) -> None:
     """Wait until everything that was launched has run."""
     jax.effects_barrier()
 
@@ -108,50 +108,50 @@ _FX = (
 _GraphModule = absent("torch.fx.GraphModule", *_FX)
 
 ANSWERS: dict[str, dict[Callable, str]] = {
-    "C": {nothing: "_get_tracing_state _log_api_usage_once", tracing: "_is_tracing"},
+    "C": {do_nothing: "_get_tracing_state _log_api_usage_once", tracing: "_is_tracing"},
     "compiler": {
         tracing: "is_compiling is_dynamo_compiling is_exporting",
-        same: "disable allow_in_graph assume_constant_result disallow_in_graph forbid_in_graph",
-        nothing: "graph_break reset mark_dynamic mark_static mark_static_address maybe_mark_dynamic "
+        return_argument: "disable allow_in_graph assume_constant_result disallow_in_graph forbid_in_graph",
+        do_nothing: "graph_break reset mark_dynamic mark_static mark_static_address maybe_mark_dynamic "
         "cudagraph_mark_step_begin",
     },
     "cpu": {
-        yes: "is_available is_initialized",
-        one: "device_count",
-        nothing: "set_device",
-        wait: "synchronize",
+        return_true: "is_available is_initialized",
+        return_one: "device_count",
+        do_nothing: "set_device",
+        synchronize: "synchronize",
         contextlib.nullcontext: "current_stream stream",
     },
-    "cuda": {no: "is_current_stream_capturing"},
+    "cuda": {return_false: "is_current_stream_capturing"},
     "functional": {call: "handle_torch_function"},
-    "fx": {same: "wrap"},
+    "fx": {return_argument: "wrap"},
     "jit": {
-        same: "script trace ignore unused export interface script_method script_if_tracing _script_if_tracing "
-        "_overload _overload_method _copy_to_script_wrapper",
-        no: "is_scripting is_tracing",
+        return_argument: "script trace ignore unused export interface script_method script_if_tracing "
+        "_script_if_tracing _overload _overload_method _copy_to_script_wrapper",
+        return_false: "is_scripting is_tracing",
     },
     "library": {
         custom_op: "custom_op triton_op",
         decorator: "register_fake impl_abstract register_kernel register_torch_dispatch register_vmap impl define",
-        nothing: "register_autograd",
+        do_nothing: "register_autograd",
     },
     "no_device": {
-        no: "is_available is_initialized is_bf16_supported is_current_stream_capturing",
-        zero: "device_count memory_allocated max_memory_allocated memory_reserved max_memory_reserved "
+        return_false: "is_available is_initialized is_bf16_supported is_current_stream_capturing",
+        return_zero: "device_count memory_allocated max_memory_allocated memory_reserved max_memory_reserved "
         "current_allocated_memory driver_allocated_memory recommended_max_memory",
-        nothing: "empty_cache synchronize reset_peak_memory_stats reset_max_memory_allocated init",
+        do_nothing: "empty_cache synchronize reset_peak_memory_stats reset_max_memory_allocated init",
     },
-    "onnx": {no: "is_in_onnx_export"},
+    "onnx": {return_false: "is_in_onnx_export"},
     "overrides": {
-        no: "has_torch_function has_torch_function_unary has_torch_function_variadic",
+        return_false: "has_torch_function has_torch_function_unary has_torch_function_variadic",
         call: "handle_torch_function",
     },
     "sysconfig": {
         cuda.is_available: "with_cuda",
-        yes: "with_mlir with_xla has_rpc_backend_grpc has_rpc_backend_local",
-        no: "with_rdma",
+        return_true: "with_mlir with_xla has_rpc_backend_grpc has_rpc_backend_local",
+        return_false: "with_rdma",
     },
-    "torch": {nothing: "clear_autocast_cache"},
+    "torch": {do_nothing: "clear_autocast_cache"},
 }
 
 VALUES: dict[str, dict[str, Any]] = {

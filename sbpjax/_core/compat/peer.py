@@ -147,11 +147,11 @@ class Peer(MetaPathFinder, Loader):
         if self.depth > 1:
             self._bind(_globals_of_caller())
             return
-        self._real = _take_modules(lambda name: _is_in(name, (self.name, *packages)))
+        self._real = _pop_modules(lambda name: _is_in(name, (self.name, *packages)))
         self._before = set(sys.modules)
         sys.modules.update(self._own)
         sys.meta_path.insert(0, self)
-        naming.answer_to(self.name)
+        naming.push_name(self.name)
         importlib.invalidate_caches()
         self._bind(_globals_of_caller())
 
@@ -170,9 +170,9 @@ class Peer(MetaPathFinder, Loader):
         if self.depth:
             return
         sys.meta_path.remove(self)
-        naming.answer_no_more(self.name)
+        naming.remove_name(self.name)
         users = self._users()
-        self._own.update(_take_modules(lambda name: _is_in(name, (self.name,)) or name in users))
+        self._own.update(_pop_modules(lambda name: _is_in(name, (self.name,)) or name in users))
         sys.modules.update(self._real)
         for space in self._bound:
             if isinstance(space.get(self.name), Alias):
@@ -197,7 +197,7 @@ def _is_in(name: str, packages: tuple[str, ...]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-def _take_modules(wanted) -> dict[str, ModuleType]:
+def _pop_modules(wanted) -> dict[str, ModuleType]:
     return {name: sys.modules.pop(name) for name in list(sys.modules) if wanted(name)}
 
 

@@ -140,7 +140,7 @@ class Finder:
         """Return the spec of a module of the table, None for any other."""
         if not name.startswith("sbpjax.") or name[7:] not in REEXPORTS:
             return None
-        return ModuleSpec(name, self, origin="sbpjax", is_package=bool(_inside(name[7:])))  # type: ignore[arg-type]
+        return ModuleSpec(name, self, origin="sbpjax", is_package=bool(_submodule_names(name[7:])))  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Let Python make an empty module."""
@@ -157,8 +157,8 @@ class Finder:
                 fields[new] = fields[old]
             else:
                 fields.update(_names(module.__name__, *word.partition(":")[::2]))
-        fields["__getattr__"] = partial(_late, module_path)
-        fields["__dir__"] = lambda: sorted({*fields, *_inside(module_path)})
+        fields["__getattr__"] = partial(_load_attribute, module_path)
+        fields["__dir__"] = lambda: sorted({*fields, *_submodule_names(module_path)})
 
 
 def _names(module: str, place: str, patterns: str) -> dict[str, Any]:
@@ -173,12 +173,12 @@ def _names(module: str, place: str, patterns: str) -> dict[str, Any]:
     }
 
 
-def _inside(module_path: str) -> list[str]:
+def _submodule_names(module_path: str) -> list[str]:
     return [name[len(module_path) + 1 :] for name in REEXPORTS if name.startswith(f"{module_path}.")]
 
 
-def _late(module_path: str, name: str) -> Any:
-    if name in _inside(module_path):
+def _load_attribute(module_path: str, name: str) -> Any:
+    if name in _submodule_names(module_path):
         return importlib.import_module(f"sbpjax.{module_path}.{name}")
     if module_path == "nn.modules" and not name.startswith("__"):
         return getattr(sys.modules["sbpjax.nn"], name)

@@ -1,4 +1,4 @@
-"""Run a script with a foreign package name answered by sbpjax; the command is `sbpjax.run`."""
+"""Run a script with ``torch`` or ``oneflow`` aliased to sbpjax; the command is `sbpjax.run`."""
 
 from __future__ import annotations
 

@@ -9,22 +9,22 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax._core.functions.table.table import written
+from sbpjax._core.functions.table.table import custom
 from sbpjax._core.tensor import Tensor
 from sbpjax.sbp.algebra import sbp
 from sbpjax.sbp.placement import placement
 
-written("cond", "sbpjax._core.tracing.cond")
-written("vmap", "sbpjax._core.tracing.vmap")
-written("wrap_jax", "sbpjax._core.tracing.wrap_jax")
-written("simulate", "sbpjax.distributed.threads")
-written("load_ipython_extension", "sbpjax.distributed.notebook")
-written("utils.load_library", "sbpjax._core.compat.small")
-written("compile explain load_graph visualize", "sbpjax.graph")
-written("summary", "sbpjax._core.inspect.summary")
-written("load save", "sbpjax.data.save_load")
+custom("cond", "sbpjax._core.tracing.cond")
+custom("vmap", "sbpjax._core.tracing.vmap")
+custom("wrap_jax", "sbpjax._core.tracing.wrap_jax")
+custom("simulate", "sbpjax.distributed.threads")
+custom("load_ipython_extension", "sbpjax.distributed.notebook")
+custom("utils.load_library", "sbpjax._core.compat.small")
+custom("compile explain load_graph visualize", "sbpjax.graph")
+custom("summary", "sbpjax._core.inspect.summary")
+custom("load save", "sbpjax.data.save_load")
 for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):
-    written(f"Tensor.{_name}", "sbpjax.nn.init")
+    custom(f"Tensor.{_name}", "sbpjax.nn.init")
 
 
 def _in_notebooks(name: str) -> Callable[[Any], str]:

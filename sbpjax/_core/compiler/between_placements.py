@@ -33,10 +33,10 @@ def transfer(array, source: Layout, target: Layout) -> jax.Array:
     if flat_placement(source.placement) == flat_placement(target.placement):
         leave, arrive = _relabel(source, target)
     else:
-        leave, arrive = travelling(source), travelling(target)
+        leave, arrive = intermediate_layout(source), intermediate_layout(target)
     array = global_ops.box(array, source, leave)
     if leave.partial_axes:
-        array = _make_restacking(leave, arrive)(array)
+        array = _make_reshape(leave, arrive)(array)
     else:
         array = jax.device_put(copy_without_alias(array, arrive.sharding), arrive.sharding)
     return global_ops.box(array, arrive, target)
@@ -57,7 +57,7 @@ def _relabel(source: Layout, target: Layout) -> tuple[Layout, Layout]:
     return leave, arrive
 
 
-def travelling(layout: Layout) -> Layout:
+def intermediate_layout(layout: Layout) -> Layout:
     """Return the layout nearest to ``layout`` that is even and has no partial sums."""
     if layout.is_even and not layout.partial_axes:
         return layout
@@ -72,5 +72,5 @@ def _cost(a: Layout, b: Layout) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _make_restacking(leave: Layout, arrive: Layout):
+def _make_reshape(leave: Layout, arrive: Layout):
     return jax.jit(lambda x: x.reshape(arrive.physical_shape), out_shardings=arrive.sharding)

@@ -28,7 +28,7 @@ from .eager import global_ops
 
 
 @hide_mesh
-def ship(array, source: Layout, target: Layout) -> jax.Array:
+def transfer_across(array, source: Layout, target: Layout) -> jax.Array:
     """Return the physical array of ``target`` made from the one of ``source``; all members call it."""
     here, there = source.placement, target.placement
     _check_platform(here, there)
@@ -85,8 +85,8 @@ def _send_blocks(array, leave: Layout, landing: Layout) -> jax.Array:
     )
 
 
-# On every process the same calls hit and miss, since all call `ship` in one order: compilation, with its rendezvous,
-# happens everywhere or nowhere.
+# On every process the same calls hit and miss, since all call `transfer_across` in one order: compilation, with its
+# rendezvous, happens everywhere or nowhere.
 @functools.lru_cache(maxsize=256)
 def _program(union: tuple, sources: tuple, targets: tuple):
     place = {d: i for i, d in enumerate(union)}

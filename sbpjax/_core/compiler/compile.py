@@ -29,7 +29,7 @@ from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
 
 from .gspmd import gspmd_function
-from .in_place import partners
+from .in_place import match_donations
 from .lower import spmd_function
 
 LOWERINGS = ("gspmd", "spmd")
@@ -137,7 +137,7 @@ def compile_program(
         # Calls keep XLA:CPU from fusing across layers (`_core.programs.outline`); compilers for accelerators would
         # lose fusions.
         repeats = "calls" if placement.type == "cpu" else "copies"
-        function = spmd_function(plan, placement, repeats=repeats, over=partners(laid_in, laid_out, donate))
+        function = spmd_function(plan, placement, repeats=repeats, over=match_donations(laid_in, laid_out, donate))
     else:
         function = gspmd_function(plan, placement)
     options = None if compiler_options is None else dict(compiler_options)

@@ -56,7 +56,7 @@ def move(array, source: Layout, target: Layout) -> Payload:
         return global_ops.box(array, source, target)
     # Over the same devices in the same order nothing has to be sent, however many processes own them.
     if (new.spans_processes or old.spans_processes) and flat_placement(old) != flat_placement(new):
-        return shipping.ship(array, source, target)
+        return shipping.transfer_across(array, source, target)
     return transfer.transfer(array, source, target)
 
 

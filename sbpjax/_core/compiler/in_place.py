@@ -25,7 +25,7 @@ from sbpjax._core.jax_private import Var, jaxpr_as_fun
 from sbpjax._core.programs.normalise import Program, at_source, bind, normalise, run_program, scan_counts
 
 
-def partners(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:
+def match_donations(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:
     """Return output → donated input whose memory JAX gives it: the first of its kind that is still free.
 
     Args:
@@ -73,7 +73,7 @@ def in_place(program: Program, given: Mapping[int, int]) -> Program:
 
     Args:
         program: a flat program.
-        given: output → the input whose memory it gets, see `partners`.
+        given: output → the input whose memory it gets, see `match_donations`.
     """
     pairs = aliasable_scan_pairs(program, given)
     if not pairs:

@@ -9,7 +9,7 @@ instructions only: from a signal's handler, or for another thread. So the run an
     slowly    the same as a chain of C calls, where `call` is not ready; Python prepares the inputs before it
 
 JAX (0.10) makes `call` ready in a first call of its own, which is Python before and after the run. Here the first call
-is `slowly`, and its results make `call` ready.
+is `prepare_call`, and its results make `call` ready.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SIGNATURES = 64
 _SAME = itemgetter(slice(None))
 
 
-def is_looked_at() -> bool:
+def checks_results() -> bool:
     """Return whether JAX looks at results in Python (`jax.debug_nans`, `jax.debug_infs`): nothing is donated then."""
     return config.debug_nans.value or config.debug_infs.value
 
 
-def fits(compiled: Any, args: Sequence) -> bool:
+def accepts_args(compiled: Any, args: Sequence) -> bool:
     """Return whether a `jax.stages.Compiled` takes some arguments; nothing runs."""
     try:
         _CompiledProgram(compiled).inputs(args)
@@ -45,7 +45,7 @@ def fits(compiled: Any, args: Sequence) -> bool:
 
 def copy_array(array: Any) -> Any:
     """Return a copy of an array, also with values that a debug check would reject."""
-    if not is_looked_at():
+    if not checks_results():
         return jax.numpy.copy(array)
     with jax.debug_nans(False), jax.debug_infs(False):
         return jax.numpy.copy(array)
@@ -71,7 +71,7 @@ class Launcher:
         self._lock = threading.Lock()
         # Its callback refers to `found` alone: with `self` an executable would wait for the garbage collector.
         rest = [], [], pxla.JitGlobalCppCacheKeys(), tree_util.dispatch_registry, pxla.cc_shard_arg
-        self.call = _jax.pjit(name, None, found.missed, *rest)
+        self.call = _jax.pjit(name, None, found.on_miss, *rest)
 
     def is_ready(self, args: Sequence) -> bool:
         """Return whether `call` has run with some arguments; nothing runs."""
@@ -82,7 +82,7 @@ class Launcher:
                     self.call(*args)  # it has been ready for no arguments so far, so this misses, and makes it so
         return bool(found.ready)
 
-    def slowly(self, args: Sequence, outs: list) -> tuple[list[Iterator], Callable[[], None]]:
+    def prepare_call(self, args: Sequence, outs: list) -> tuple[list[Iterator], Callable[[], None]]:
         """Return iterators that in turn run the program and extend a list by its results, without Python.
 
         Args:
@@ -122,7 +122,7 @@ class _ProgramTable:
                 del self.known[next(iter(self.known))]
         return known
 
-    def missed(self, *args: Any) -> tuple:
+    def on_miss(self, *args: Any) -> tuple:
         """Return JAX's values for a call that is not ready: the result, and the fast path if it is known."""
         known = self.known.get(tuple([_signature(x) for x in args]))
         if known is None or known.results is None:

@@ -49,7 +49,7 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
         # A checkpoint's barrier is one equation per operand, so that each is planned by itself, and one barrier again
         # here: the recomputation must wait for all of them.
         if eqn.primitive.name == "optimization_barrier" and i not in held:
-            held.update(_hold(plan, copies, here, i))
+            held.update(_merge_barriers(plan, copies, here, i))
         if i in held:
             results = held.pop(i)
         else:
@@ -67,7 +67,7 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
     return [_read(copies, here, v, c) for v, c in zip(program.outvars, plan.out_codes, strict=True)]
 
 
-def _hold(plan: Plan, copies: Copies, here: MeshPosition, start: int) -> dict[int, list]:
+def _merge_barriers(plan: Plan, copies: Copies, here: MeshPosition, start: int) -> dict[int, list]:
     """Run adjacent barriers as one: the recomputation after them waits until all of their operands are there."""
     eqns, made = plan.program.eqns, set()
     operands: list[list] = []

@@ -33,7 +33,7 @@ def count_mappings() -> int:
         return 0
 
 
-def most() -> int:
+def mapping_limit() -> int:
     """Return the limit of memory mappings; 0 where the system does not report it."""
     try:
         return int(_MOST.read_text())
@@ -41,13 +41,13 @@ def most() -> int:
         return 0
 
 
-def make_room() -> None:
+def free_mappings() -> None:
     """Drop JAX's cached programs if the process has many mappings.
 
     Raises:
         OutOfMemoryError: the programs still held leave no room for more.
     """
-    allowed, before = most(), count_mappings()
+    allowed, before = mapping_limit(), count_mappings()
     if not allowed or before < _DROP * allowed:
         return
     jax.clear_caches()
@@ -63,10 +63,10 @@ def make_room() -> None:
 
 
 def count_program() -> None:
-    """Count a compiled program, and call `make_room` every so often.
+    """Count a compiled program, and call `free_mappings` every so often.
 
     Raises:
         OutOfMemoryError: there is none.
     """
     if next(_compilations) % _OFTEN == 0 and jax.default_backend() == "cpu":
-        make_room()
+        free_mappings()

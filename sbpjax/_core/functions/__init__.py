@@ -5,6 +5,6 @@ made on first access.
 """
 
 from . import rows as rows
-from .table.table import face as _face
+from .table.table import reexport_hooks as _face
 
 __getattr__, __dir__ = _face("", globals())

@@ -37,7 +37,7 @@ def _finish(result, out):
     return result if out is None else into_out(out, result)
 
 
-def _two(op, a, b):
+def _dispatch_binary(op, a, b):
     return dispatch.binary(op, a, b) if isinstance(a, Tensor) else dispatch.run(op, (a, b))
 
 
@@ -95,7 +95,7 @@ def add(input=None, other=None, *more, alpha: float = 1, inplace: bool = False, 
     if inplace:
         return input.add_(other, alpha=alpha)
     op = _ADD if alpha == 1 and alpha is not True else op_of(arithmetic.add, (("alpha", hashable(alpha)),))
-    return _finish(_two(op, input, other), out)
+    return _finish(_dispatch_binary(op, input, other), out)
 
 
 def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
@@ -185,7 +185,7 @@ def matmul(
             ),
             out,
         )
-    return _finish(_two(_MATMUL, input, other), out)
+    return _finish(_dispatch_binary(_MATMUL, input, other), out)
 
 
 def tensordot(a: Tensor, b: Tensor, dims=2, out=None) -> Tensor:

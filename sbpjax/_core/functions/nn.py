@@ -1,5 +1,5 @@
 """Re-export module of `nn.functional`: functions of the table of ops, and those with custom argument handling."""
 
-from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _face
 
 __getattr__, __dir__ = _face("nn.functional", globals())

@@ -4,6 +4,6 @@
 tensor(0.5000)
 """
 
-from .table.table import face as _face
+from .table.table import reexport_hooks as _face
 
 __getattr__, __dir__ = _face("special", globals())

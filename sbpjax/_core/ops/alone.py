@@ -17,7 +17,7 @@ import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 
 
-def alone(function: Callable, *operands):
+def run_isolated(function: Callable, *operands):
     """Return a function's result of arrays (traced), computed by loops of its own.
 
     Args:

@@ -17,8 +17,8 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, no_complex
-from .promote import BOOL, align, arrays, cast, compute_dtype, floats, is_float, joint_shape, promote, spread
-from .slopes import kept, slopes, without
+from .promote import BOOL, align, arrays, broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote
+from .slopes import slopes, zero_unless, zero_where
 
 
 def _scale_operand(y, alpha):
@@ -41,7 +41,7 @@ def _pair(x, y, float_result: bool = False):
 def _same(x, y):
     """Return two arrays in their common shape."""
     shape = joint_shape(np.shape(x), np.shape(y))
-    return spread(x, shape), spread(y, shape)
+    return broadcast_to(x, shape), broadcast_to(y, shape)
 
 
 def add(x, y, /, alpha=1):
@@ -142,8 +142,8 @@ def _divmod_integers(x, y):
     XLA's compiler divides constants itself, and 0 // 0 among them ends the process (jax 0.10 to 0.12, CPU).
     """
     shape = joint_shape(x.shape, y.shape)
-    by_zero = spread(lax.eq(y, np.zeros((), y.dtype)), shape)
-    x, y = spread(x, shape), spread(y, shape)
+    by_zero = broadcast_to(lax.eq(y, np.zeros((), y.dtype)), shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     divisor = lax.select_n(by_zero, y, lax.full_like(y, 1))
     return (
         lax.select_n(by_zero, lax.div(x, divisor), lax.full_like(x, -1)),
@@ -172,7 +172,7 @@ def _floor_divide(x, y):
     quotient = lax.round(exact, lax.RoundingMethod.TO_NEAREST_EVEN)
     quotient = lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
     true = lax.div(x, y)
-    by_zero = spread(lax.eq(y, np.zeros((), y.dtype)), true.shape)
+    by_zero = broadcast_to(lax.eq(y, np.zeros((), y.dtype)), true.shape)
     return lax.select_n(by_zero, quotient, true)
 
 
@@ -226,20 +226,20 @@ def _share_tangent(t, x, y):
     """Return a tangent, halved where two arrays are equal."""
     equal = lax.eq(x, y)
     half = lax.mul(t, np.asarray(0.5, t.dtype))
-    return lax.select_n(equal, spread(t, equal.shape), spread(half, equal.shape))
+    return lax.select_n(equal, broadcast_to(t, equal.shape), broadcast_to(half, equal.shape))
 
 
 @slopes(
-    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.lt(x, y)),
-    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.gt(x, y)),
+    lambda t, out, x, y: zero_where(_share_tangent(t, x, y), lax.lt(x, y)),
+    lambda t, out, x, y: zero_where(_share_tangent(t, x, y), lax.gt(x, y)),
 )
 def _maximum(x, y):
     return lax.max(x, y)
 
 
 @slopes(
-    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.gt(x, y)),
-    lambda t, out, x, y: without(_share_tangent(t, x, y), lax.lt(x, y)),
+    lambda t, out, x, y: zero_where(_share_tangent(t, x, y), lax.gt(x, y)),
+    lambda t, out, x, y: zero_where(_share_tangent(t, x, y), lax.lt(x, y)),
 )
 def _minimum(x, y):
     return lax.min(x, y)
@@ -268,7 +268,7 @@ def fmin(x, y, /):
 
 
 def _isnan(y, like):
-    return spread(lax.ne(y, y), joint_shape(np.shape(y), np.shape(like)))
+    return broadcast_to(lax.ne(y, y), joint_shape(np.shape(y), np.shape(like)))
 
 
 def where(condition, x, y, /):
@@ -289,8 +289,8 @@ def where(condition, x, y, /):
     condition = cast(condition, BOOL)
     x, y = promote(x, y)
     shape = joint_shape(np.shape(condition), np.shape(x), np.shape(y))
-    condition = condition if np.ndim(condition) == 0 else spread(condition, shape)
-    return lax.select_n(condition, spread(y, shape), spread(x, shape))
+    condition = condition if np.ndim(condition) == 0 else broadcast_to(condition, shape)
+    return lax.select_n(condition, broadcast_to(y, shape), broadcast_to(x, shape))
 
 
 def clamp(x, min=None, max=None, /):
@@ -319,20 +319,22 @@ def clamp(x, min=None, max=None, /):
     return between(*align(x, low, high))
 
 
-@slopes(lambda t, out, x, low: kept(t, lax.ge(x, low)), lambda t, out, x, low: kept(t, lax.lt(x, low)))
+@slopes(lambda t, out, x, low: zero_unless(t, lax.ge(x, low)), lambda t, out, x, low: zero_unless(t, lax.lt(x, low)))
 def _clamp_low(x, low):
     return lax.max(x, low)
 
 
-@slopes(lambda t, out, x, high: kept(t, lax.le(x, high)), lambda t, out, x, high: kept(t, lax.gt(x, high)))
+@slopes(
+    lambda t, out, x, high: zero_unless(t, lax.le(x, high)), lambda t, out, x, high: zero_unless(t, lax.gt(x, high))
+)
 def _clamp_high(x, high):
     return lax.min(x, high)
 
 
 @slopes(
-    lambda t, out, x, low, high: kept(kept(t, lax.ge(x, low)), lax.le(x, high)),
-    lambda t, out, x, low, high: kept(kept(t, lax.lt(x, low)), lax.lt(low, high)),
-    lambda t, out, x, low, high: kept(t, lax.bitwise_or(*_same(lax.gt(x, high), lax.lt(high, low)))),
+    lambda t, out, x, low, high: zero_unless(zero_unless(t, lax.ge(x, low)), lax.le(x, high)),
+    lambda t, out, x, low, high: zero_unless(zero_unless(t, lax.lt(x, low)), lax.lt(low, high)),
+    lambda t, out, x, low, high: zero_unless(t, lax.bitwise_or(*_same(lax.gt(x, high), lax.lt(high, low)))),
 )
 def between(x, low, high):
     """Return x limited to bounds, all arrays that are aligned; where these cross, the upper one."""
@@ -385,7 +387,7 @@ def _lerp(x, end, weight):
 def _with_whole_factors(x, a, b):
     """Return three aligned arrays, the second in the result's shape: gradients are scaled before they are summed."""
     shape = joint_shape(np.shape(x), np.shape(a), np.shape(b))
-    return align(x, spread(a, shape), b)
+    return align(x, broadcast_to(a, shape), b)
 
 
 def addcmul(x, a, b, /, value=1):
@@ -475,14 +477,16 @@ def _logaddexp(x, y):
     top = lax.max(x, y)
     same = lax.eq(x, y)  # equal infinities would give inf - inf
     distance = lax.sub(x, y)
-    distance = lax.select_n(spread(same, distance.shape), distance, spread(np.zeros((), x.dtype), distance.shape))
+    distance = lax.select_n(
+        broadcast_to(same, distance.shape), distance, broadcast_to(np.zeros((), x.dtype), distance.shape)
+    )
     return cast(lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(distance))))), dtype)
 
 
 def _complex_logaddexp(x, y):
     """Return log(e**x + e**y) of complex numbers; the one with the larger real part stays outside."""
     shape = joint_shape(x.shape, y.shape)
-    x, y = spread(x, shape), spread(y, shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     x_leads = lax.ge(lax.real(x), lax.real(y))
     top, low = lax.select_n(x_leads, y, x), lax.select_n(x_leads, x, y)
     level = lax.real(top)
@@ -500,7 +504,7 @@ def xlogy(x, y, /):
 
 def _slope_of_factor(t, out, x, y):
     zero = np.zeros((), x.dtype)
-    return lax.mul(t, without(lax.log(y), lax.bitwise_and(lax.eq(x, zero), lax.le(y, zero))))
+    return lax.mul(t, zero_where(lax.log(y), lax.bitwise_and(lax.eq(x, zero), lax.le(y, zero))))
 
 
 @slopes(_slope_of_factor, lambda t, out, x, y: lax.div(lax.mul(t, x), y))
@@ -517,7 +521,7 @@ def copysign(x, y, /):
     return _copysign(*_pair(x, y, float_result=True))
 
 
-@slopes(lambda t, out, x, y: lax.mul(t, without(lax.div(out, x), lax.eq(x, np.zeros((), x.dtype)))), None)
+@slopes(lambda t, out, x, y: lax.mul(t, zero_where(lax.div(out, x), lax.eq(x, np.zeros((), x.dtype)))), None)
 def _copysign(x, y):
     size = lax.abs(x)
     return where(jnp.signbit(y), lax.neg(size), size)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .promote import BOOL, align, cast, category, is_float, promote, spread
+from .promote import BOOL, align, broadcast_to, cast, category, is_float, promote
 
 
 def _pair(x, y):
@@ -88,7 +88,7 @@ def isclose(x, y, /, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool =
     distance = lax.abs(lax.sub(x, y))
     close = lax.bitwise_or(close, lax.bitwise_and(_finite(distance), lax.le(distance, bound)))
     if equal_nan:
-        both = lax.bitwise_and(*(spread(lax.ne(v, v), close.shape) for v in (x, y)))
+        both = lax.bitwise_and(*(broadcast_to(lax.ne(v, v), close.shape) for v in (x, y)))
         close = lax.bitwise_or(close, both)
     return close
 

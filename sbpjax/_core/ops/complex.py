@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail
-from .promote import DEFAULT_FLOAT, align, cast, category, joint_shape, spread
+from .promote import DEFAULT_FLOAT, align, broadcast_to, cast, category, joint_shape
 from .slopes import slopes
 
 
@@ -64,7 +64,7 @@ def polar(abs, angle, /):
         rule = "Expected both inputs to be Float or Double tensors, of one dtype"
         fail("shape", "polar(abs, angle)", f"{abs.dtype} and {angle.dtype}", rule, "angle.to(abs.dtype)")
     shape = joint_shape(abs.shape, angle.shape)
-    return _polar(spread(abs, shape), spread(angle, shape))
+    return _polar(broadcast_to(abs, shape), broadcast_to(angle, shape))
 
 
 def _slope_of_size(t, out, abs, angle):

@@ -14,8 +14,8 @@ from jax import lax
 from sbpjax.errors import OpNotSupportedError
 
 from .dims import fail, no_complex
-from .promote import BOOL, arrays, cast, category, compute_dtype, floats, is_float, spread
-from .slopes import kept, slopes, without
+from .promote import BOOL, arrays, broadcast_to, cast, category, compute_dtype, floats, is_float
+from .slopes import slopes, zero_unless, zero_where
 
 
 def _not_bool(x, name: str):
@@ -298,7 +298,7 @@ def abs(x, /):
     return x if jnp.issubdtype(x.dtype, jnp.unsignedinteger) else lax.abs(x)
 
 
-@slopes(lambda t, out, x: lax.mul(t, kept(lax.sign(x), lax.eq(x, x))))
+@slopes(lambda t, out, x: lax.mul(t, zero_unless(lax.sign(x), lax.eq(x, x))))
 def magnitude(x):
     """Return the absolute value of real floats, with gradient 0 at 0 and NaN."""
     return lax.abs(x)
@@ -461,7 +461,7 @@ def nan_to_num(x, /, nan: float = 0.0, posinf: float | None = None, neginf: floa
     high = extreme.max if posinf is None else posinf
     low = extreme.min if neginf is None else neginf
     for mask, value in ((isnan(x), nan), (isposinf(x), high), (isneginf(x), low)):
-        x = lax.select_n(mask, x, spread(cast(value, x.dtype), x.shape))
+        x = lax.select_n(mask, x, broadcast_to(cast(value, x.dtype), x.shape))
     return x
 
 
@@ -491,7 +491,7 @@ def _logit_within(x, eps: float):
     low, high = cast(eps, x.dtype), cast(1.0 - eps, x.dtype)
 
     def slope(t, out, x):
-        return lax.mul(t, without(_slope_of_logit(x), lax.bitwise_or(lax.lt(x, low), lax.gt(x, high))))
+        return lax.mul(t, zero_where(_slope_of_logit(x), lax.bitwise_or(lax.lt(x, low), lax.gt(x, high))))
 
     @slopes(slope)
     def logit_of_limited(x):
@@ -507,7 +507,7 @@ def sinc(x, /):
     x = cast(x, compute_dtype(dtype))
     scaled = lax.mul(x, np.asarray(np.pi, x.dtype))
     zero = lax.eq(x, _zero(x))
-    one = spread(np.ones((), x.dtype), x.shape)
+    one = broadcast_to(np.ones((), x.dtype), x.shape)
     safe = lax.select_n(zero, scaled, one)
     return cast(lax.select_n(zero, lax.div(lax.sin(safe), safe), one), dtype)
 

@@ -8,8 +8,8 @@ from jax import lax
 
 from .arithmetic import _pair, _same
 from .dims import fail
-from .promote import BOOL, align, cast, is_float, is_number, promote, spread
-from .slopes import slopes, without
+from .promote import BOOL, align, broadcast_to, cast, is_float, is_number, promote
+from .slopes import slopes, zero_where
 
 
 def pow(x, y, /):
@@ -25,7 +25,7 @@ def pow(x, y, /):
 
 def _slope_of_base(t, out, x, y):
     slope = lax.mul(y, lax.pow(*_same(x, lax.sub(y, np.ones((), y.dtype)))))
-    return lax.mul(t, without(slope, lax.eq(y, np.zeros((), y.dtype))))
+    return lax.mul(t, zero_where(slope, lax.eq(y, np.zeros((), y.dtype))))
 
 
 def _slope_of_exponent(t, out, x, y):
@@ -33,7 +33,7 @@ def _slope_of_exponent(t, out, x, y):
     flat = lax.bitwise_and(
         lax.eq(x, zero), lax.ge(lax.real(y) if np.issubdtype(y.dtype, np.complexfloating) else y, zero.real)
     )
-    return lax.mul(t, without(lax.mul(out, lax.log(x)), flat))
+    return lax.mul(t, zero_where(lax.mul(out, lax.log(x)), flat))
 
 
 @slopes(_slope_of_base, _slope_of_exponent)
@@ -47,9 +47,13 @@ def _int_pow(x, y):
         return power
     one, zero, two = (np.asarray(v, x.dtype) for v in (1, 0, 2))
     odd = lax.ne(lax.rem(y, two), zero)
-    unit = lax.select_n(spread(odd, power.shape), lax.abs(spread(x, power.shape)), spread(x, power.shape))
-    inverse = lax.select_n(spread(lax.eq(lax.abs(x), one), power.shape), spread(zero, power.shape), unit)
-    return lax.select_n(spread(lax.lt(y, zero), power.shape), power, inverse)
+    unit = lax.select_n(
+        broadcast_to(odd, power.shape),
+        lax.abs(broadcast_to(x, power.shape)),
+        broadcast_to(x, power.shape),
+    )
+    inverse = lax.select_n(broadcast_to(lax.eq(lax.abs(x), one), power.shape), broadcast_to(zero, power.shape), unit)
+    return lax.select_n(broadcast_to(lax.lt(y, zero), power.shape), power, inverse)
 
 
 def pow_scalar(x, /, exponent):

@@ -189,7 +189,7 @@ def joint_shape(*shapes) -> tuple:
         return lax.broadcast_shapes(*map(tuple, shapes))
 
 
-def spread(x, shape) -> jax.Array:
+def broadcast_to(x, shape) -> jax.Array:
     """Broadcast ``x`` to ``shape``, aligned at the last dim, in at most one equation."""
     shape = tuple(shape)
     if np.shape(x) == shape and isinstance(x, jax.Array):

@@ -23,7 +23,7 @@ import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
-from .promote import joint_shape, spread
+from .promote import broadcast_to, joint_shape
 
 
 def slopes(*rules):
@@ -41,7 +41,7 @@ def slopes(*rules):
             out = sloped(*primals)
             whole = _elementwise(primals, out.shape)
             parts = [
-                spread(rule(spread(t, out.shape) if whole else t, out, *primals), out.shape)
+                broadcast_to(rule(broadcast_to(t, out.shape) if whole else t, out, *primals), out.shape)
                 for rule, t in zip(rules, tangents, strict=True)
                 if rule is not None and not isinstance(t, SymbolicZero)
             ]
@@ -61,17 +61,17 @@ def _elementwise(arrays, shape) -> bool:
         return False
 
 
-def kept(t, condition):
+def zero_unless(t, condition):
     """Return a tangent or slope where a condition holds, and 0 elsewhere.
 
     A slope that may be NaN is masked before it meets the tangent: a backward runs the steps in reverse, and a mask
     after the product would give 0 · NaN.
     """
     shape = joint_shape(np.shape(t), np.shape(condition))
-    condition = condition if np.ndim(condition) == 0 else spread(condition, shape)
-    return lax.select_n(condition, spread(np.zeros((), t.dtype), shape), spread(t, shape))
+    condition = condition if np.ndim(condition) == 0 else broadcast_to(condition, shape)
+    return lax.select_n(condition, broadcast_to(np.zeros((), t.dtype), shape), broadcast_to(t, shape))
 
 
-def without(t, condition):
+def zero_where(t, condition):
     """Return a tangent or slope where a condition does not hold, and 0 where it does."""
-    return kept(t, lax.bitwise_not(condition))
+    return zero_unless(t, lax.bitwise_not(condition))

@@ -211,7 +211,7 @@ def _drop_dominated(states, sizes: Codes, most: int) -> list:
     kept: list = []
     for state in states:
         for other in kept:
-            if other.reaches(state, sizes):
+            if other.dominates(state, sizes):
                 break
         else:
             kept.append(_PricedState(state))
@@ -231,7 +231,7 @@ class _PricedState:
         self.cost, self.env, _ = state
         self.prices: dict = {}
 
-    def reaches(self, state, sizes: Codes) -> bool:
+    def dominates(self, state, sizes: Codes) -> bool:
         """Return whether every copy of ``state`` can be made from this one within the difference of their costs."""
         cost, want, _ = state
         budget = cost - self.cost

@@ -29,7 +29,7 @@ from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.sbp.layout import local_shape
 
 from .graph import Fixed, Value
-from .problem import OVER_LIMIT_US_PER_BYTE, Assignment, Problem, codes_of, gives_for_free
+from .problem import OVER_LIMIT_US_PER_BYTE, Assignment, Problem, codes_of, converts_for_free
 from .solver import Basis, Linear, branch_and_bound, solve
 
 sparse = LazyModule("scipy.sparse")
@@ -228,7 +228,7 @@ class _Assembly:
         copy, over all targets, is at most the copy.
         """
         covers = {
-            t: [u for u in wanted if gives_for_free(self.problem, value, self.axes, source, u, t)] for t in wanted
+            t: [u for u in wanted if converts_for_free(self.problem, value, self.axes, source, u, t)] for t in wanted
         }
         used = {u for found in covers.values() for u in found}
         paid: dict[Codes, int] = {}

@@ -342,7 +342,7 @@ def _paid_conversions(problem: Problem, assignment: Assignment) -> Iterator[tupl
             # OneFlow's collector off: priced as if every reader converted; the lowering shares all the same.
             if not problem.model.shares:
                 yield value, source, target, count * wanted.count(target)
-            elif not moved or not any(gives_for_free(problem, value, axes, source, u, target) for u in targets):
+            elif not moved or not any(converts_for_free(problem, value, axes, source, u, target) for u in targets):
                 yield value, source, target, count
 
 
@@ -378,12 +378,12 @@ def _summed_once(problem: Problem, value: Value, axes, source: Codes, targets: s
     whole = tuple(B if c == P else c for c in source)
     if not problem.model.tiles or whole == source or whole in targets:
         return set()
-    parts = [t for t in targets if gives_for_free(problem, value, axes, source, whole, t)]
+    parts = [t for t in targets if converts_for_free(problem, value, axes, source, whole, t)]
     apart = sum(problem.conversion(value, axes, source, t)[0] for t in parts)
     return {whole} if apart > problem.conversion(value, axes, source, whole)[0] * (1 + 1e-9) else set()
 
 
-def gives_for_free(problem: Problem, value: Value, axes, source: Codes, u: Codes, target: Codes) -> bool:
+def converts_for_free(problem: Problem, value: Value, axes, source: Codes, u: Codes, target: Codes) -> bool:
     """Return whether a copy in ``u``, once paid, gives ``target`` without moving a byte."""
     if u == target or problem.price(value.shape, value.itemsize, axes, u, target)[1]:
         return False

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sbpjax._core.jax_private import Literal
-from sbpjax._core.planner.memory.limit import at_fullest, fastest_within, holds_bytes
+from sbpjax._core.planner.memory.limit import fastest_within, live_at_peak, peak_bytes
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.planner.prices.slack import slack_us
 from sbpjax._core.programs.normalise import Program
@@ -90,7 +90,7 @@ def plan_program(
         """Return the cheapest plan at some prices, and its time apart from the price of memory."""
         if prices.memory_us_per_byte or limit is not None:
             if not graph.live:
-                _note_live(graph, *at_fullest(program, None, device))
+                _note_live(graph, *live_at_peak(program, None, device))
         problem = plain if prices is cost and limit is None else Problem(graph, tuple(sizes), prices, limit)
         best, best_us, bound = _search(problem)
         gap = max(0.0, 1 - bound / best_us) if best_us > 0 else 0.0
@@ -103,8 +103,8 @@ def plan_program(
         return solve(cost)[0]
     return fastest_within(
         solve,
-        lambda plan: _note_live(graph, *at_fullest(program, plan, device)),
-        lambda plan: holds_bytes(plan, out_pins, device),
+        lambda plan: _note_live(graph, *live_at_peak(program, plan, device)),
+        lambda plan: peak_bytes(plan, out_pins, device),
         cost,
         memory_bytes,
     )

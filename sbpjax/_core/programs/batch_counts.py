@@ -59,7 +59,7 @@ class _Path:
 
 
 @dataclass
-class Replaced:
+class BatchCountProgram:
     """A program of one micro-batch that takes values of the whole batch as further inputs, at the end.
 
     Attributes:
@@ -81,7 +81,7 @@ def with_batch_counts(
     drawn: Sequence[int],
     changing: Sequence[int],
     count: int,
-) -> Replaced:
+) -> BatchCountProgram:
     """Return the program of a micro-batch whose losses, averaged over the micro-batches, are those of the batch.
 
     Args:
@@ -218,7 +218,7 @@ class _Search:
             eqn = self.maker.get(v)
             onward = None if eqn is None or self.steps > _MOST_STEPS else self._operands(eqn, v, path)
             if onward is None:
-                self._arrive(path)
+                self._record_path(path)
             else:
                 open_ += onward
 
@@ -238,7 +238,7 @@ class _Search:
         if name == "select_n":
             chosen = reads[0]
             if self._of_inputs(chosen) and _single(chosen) and self._is_scalar(chosen):
-                path = self._with(path, eqn, [(chosen, "plain")])
+                path = self._extend_path(path, eqn, [(chosen, "plain")])
             return [(case, path) for case in reads[1:]]
         if name in ("mul", "div"):
             return self._factors(eqn, path)
@@ -246,10 +246,10 @@ class _Search:
         if programs:
             flags = self._flags(eqn)
             if _single(v) and any(_counts_inside(p, flags) for p in programs):
-                self._cannot(eqn, f"a part of the loss is computed inside {name}")
+                self._record_unknown(eqn, f"a part of the loss is computed inside {name}")
             return None
         if _single(v) and any(self._varies_with_parameters(r) and _single(r) for r in reads):
-            self._cannot(eqn, f"a part of the loss is {name} of a value of a micro-batch")
+            self._record_unknown(eqn, f"a part of the loss is {name} of a value of a micro-batch")
         return None
 
     def _factors(self, eqn, path: _Path) -> list | None:
@@ -259,7 +259,7 @@ class _Search:
         if all(models) or (divides and models[1]):
             if _single(eqn.outvars[0]):
                 seen = "is divided by a value that depends on the model" if divides else "is a product of two"
-                self._cannot(eqn, f"a part of the loss of a micro-batch {seen}")
+                self._record_unknown(eqn, f"a part of the loss of a micro-batch {seen}")
             return None
         value, factor = (left, right) if models[0] else (right, left)
         if isinstance(factor, Literal) or factor not in self.varies:
@@ -272,10 +272,10 @@ class _Search:
             return [(value, path)]
         scalars, way = self._scalars(factor, "div" if divides else "mul")
         if scalars is None:
-            self._cannot(eqn, "a part of the loss depends on a value across the rows of a micro-batch")
+            self._record_unknown(eqn, "a part of the loss depends on a value across the rows of a micro-batch")
             return [(value, path)]
         self.way.update(way)
-        return [(value, self._with(path, eqn, scalars))]
+        return [(value, self._extend_path(path, eqn, scalars))]
 
     def _varies_with_parameters(self, v) -> bool:
         return not isinstance(v, Literal) and v in self.varies and v in self.learned
@@ -309,11 +309,11 @@ class _Search:
             way += below
         return scalars, way
 
-    def _with(self, path: _Path, eqn, scalars: list) -> _Path:
+    def _extend_path(self, path: _Path, eqn, scalars: list) -> _Path:
         self.way.add(id(eqn))
         return _Path((*path.scalars, *scalars), path.divisors, path.sizes)
 
-    def _arrive(self, path: _Path) -> None:
+    def _record_path(self, path: _Path) -> None:
         """Enter the scalars on the way to a value that the loss is a sum of."""
         if not path.scalars:
             return
@@ -324,31 +324,33 @@ class _Search:
             entry = (role, 1.0 if role == "plain" else factor)
             factor = factor if role == "plain" else 1.0
             if self.found.setdefault(own, entry) != entry:
-                self._cannot(self.maker[v], "parts of the loss are divided by one count in different ways")
+                self._record_unknown(self.maker[v], "parts of the loss are divided by one count in different ways")
 
-    def _cannot(self, eqn, reason: str) -> None:
+    def _record_unknown(self, eqn, reason: str) -> None:
         line = source_line(eqn)
         self.unknown[reason + f" ({line})" * bool(line)] = None
 
     # -- the values of the batch -----------------------------------------------------------------------------------
 
-    def replace_scalars(self) -> Replaced:
+    def replace_scalars(self) -> BatchCountProgram:
         """Return the program with the scalars that were found as inputs."""
-        whole = _Whole(self)
+        whole = _BatchValues(self)
         chosen = []
         for v in self.found:
-            if whole.can(v):
+            if whole.is_computable(v):
                 chosen.append(v)
             else:
-                self._cannot(self.maker[v], "a part of the loss depends on a value across the rows of a micro-batch")
+                self._record_unknown(
+                    self.maker[v], "a part of the loss depends on a value across the rows of a micro-batch"
+                )
         fresh: dict = {v: Var(v.aval) for v in chosen}
         eqns = [self._reading(eqn, fresh) for eqn in self.eqns] if fresh else []
         # One that is read otherwise on the way to the loss would be two values at once.
         if any(eqn is None for eqn in eqns):
-            self._cannot(self.maker[chosen[0]], "the model reads the count that its loss is divided by")
+            self._record_unknown(self.maker[chosen[0]], "the model reads the count that its loss is divided by")
             fresh = {}
         if not fresh:
-            return Replaced(self.closed, list(self.unknown))
+            return BatchCountProgram(self.closed, list(self.unknown))
         jaxpr = self.closed.jaxpr
         changed = jaxpr.replace(
             constvars=list(self.consts),
@@ -359,7 +361,7 @@ class _Search:
         )
         entries = [(v, *self.found[v]) for v in chosen]
         values = whole.function(entries)
-        return Replaced(ClosedJaxpr(changed, list(self.consts.values())), list(self.unknown), values)
+        return BatchCountProgram(ClosedJaxpr(changed, list(self.consts.values())), list(self.unknown), values)
 
     def _reading(self, eqn, fresh: dict):
         """Return an equation that reads the batch's values in place of a micro-batch's; None if it must not."""
@@ -371,7 +373,7 @@ class _Search:
         return None if any(v in self.learned for v in eqn.outvars) else eqn
 
 
-class _Whole:
+class _BatchValues:
     """Scalars of the inputs for the whole batch: sums over rows of all micro-batches, then values computed from them.
 
     Args:
@@ -384,7 +386,7 @@ class _Whole:
         self.sums: dict[Any, Any] = {}  # variable → the equation that makes it of the rows
         self.steady: dict[Any, None] = {}
 
-    def can(self, v) -> bool:
+    def is_computable(self, v) -> bool:
         """Return whether the value for the whole batch is known, and record its operands."""
         open_, found, steady = [v], {}, {}
         while open_:

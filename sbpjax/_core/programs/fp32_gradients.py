@@ -89,7 +89,7 @@ class _Pass:
             if eqn.primitive is not cast_back_p:
                 continue
             v, dtype = eqn.invars[0], eqn.params["new_dtype"]
-            if self._can(v, dtype):
+            if self._can_widen(v, dtype):
                 self._instead[i] = []
                 self._renamed[eqn.outvars[0]] = self._wide(v, dtype)
             else:
@@ -97,7 +97,7 @@ class _Pass:
         found = [e for i, eqn in enumerate(self._eqns) for e in self._instead.get(i, (eqn,))]
         return [e.replace(invars=[self.current_variable(v) for v in e.invars]) for e in found]
 
-    def _can(self, v, dtype) -> bool:
+    def _can_widen(self, v, dtype) -> bool:
         """Return whether nothing else reads a value and its equation can give it in a wider dtype."""
         if isinstance(v, Literal):
             return False
@@ -108,10 +108,10 @@ class _Pass:
         eqn = self._eqns[i]
         name = eqn.primitive.name
         if name in MOVES:
-            return self._can(eqn.invars[0], dtype)
+            return self._can_widen(eqn.invars[0], dtype)
         if name == "add_any":
             # Of ``x + x`` the equation of x would be replaced twice.
-            return eqn.invars[0] is not eqn.invars[1] and all(self._can(u, dtype) for u in eqn.invars)
+            return eqn.invars[0] is not eqn.invars[1] and all(self._can_widen(u, dtype) for u in eqn.invars)
         return name in PRODUCTS or name == "reduce_sum"
 
     def _wide(self, v: Var, dtype) -> Var:
@@ -131,7 +131,7 @@ class _Pass:
             self._instead[i] = [eqn.replace(outvars=[wide], params=params)]
         else:  # a sum is as exact as its accumulator
             terms, casts = eqn.invars[0], []
-            if self._can(terms, dtype):
+            if self._can_widen(terms, dtype):
                 terms = self._wide(terms, dtype)
             else:
                 terms = Var(ShapedArray(_shape(terms), dtype))

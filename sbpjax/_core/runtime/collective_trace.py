@@ -140,12 +140,12 @@ class CollectiveTrace:
             self.load = 0
             wake.set()
 
-    def take_back(self, epoch: int, count: int, state: int) -> None:
+    def rewind(self, epoch: int, count: int, state: int) -> None:
         """Forget the calls after a point, which did not take place."""
         if self.epoch == epoch:
             self.count, self.state = count, state
 
-    def begin_anew(self) -> None:
+    def clear_calls(self) -> None:
         """Forget all calls."""
         self.epoch += 1  # first: the background does not compare across it
         self.count = self.state = 0
@@ -156,7 +156,7 @@ class CollectiveTrace:
             return 0
         return self.ring[count % KEPT][0] if self.count - KEPT + EVERY < count <= self.count else None
 
-    def account(self) -> list:
+    def recent_calls(self) -> list:
         """Return the calls to compare with another rank's: ``[count, [[state, words and line], ...]]``."""
         count = self.count
         first = max(1, count - _SENT_CALLS + 1)
@@ -220,7 +220,7 @@ class Call:
             self._mark = hash((self._digest, zlib.crc32(repr(numbers).encode())))
         trace.add(self, self._mark, numbers, self.weight)
         if _switch.slow:
-            _settle(trace)
+            _compare_or_stop(trace)
 
 
 def call_of(
@@ -245,10 +245,10 @@ def call_of(
     members = tuple(sorted(set(owners)))
     if len(members) == 1 or mode() == "off":
         return None
-    return Call(trail_of(members), words, detail, numbered=numbered, weight=weight, names=names)
+    return Call(trace_of(members), words, detail, numbered=numbered, weight=weight, names=names)
 
 
-def trail_of(members: tuple[int, ...]) -> CollectiveTrace:
+def trace_of(members: tuple[int, ...]) -> CollectiveTrace:
     """Return the trace of some processes, in the order of their ranks."""
     return trails.get(members) or trails.setdefault(members, CollectiveTrace(members))
 
@@ -258,7 +258,7 @@ def key_of(members: Sequence[int], *more: object) -> str:
     return "/".join([STORE_PREFIX, ".".join(map(str, members)), *map(str, more)])
 
 
-def look() -> None:
+def raise_found_difference() -> None:
     """Raise before a value is read if a difference was found.
 
     Raises:
@@ -281,7 +281,7 @@ def trace_rendezvous(operation: str, members: tuple[int, ...]) -> Iterator[list 
     if len(members) == 1 or get_ident() != _MAIN or mode() == "off":
         yield None
         return
-    trace = trail_of(members)
+    trace = trace_of(members)
     before = trace.epoch, trace.count, trace.state
     if operation is not CHECK:
         words = operation.split("\n")[0]
@@ -290,7 +290,7 @@ def trace_rendezvous(operation: str, members: tuple[int, ...]) -> Iterator[list 
     try:
         yield [[list(t.members), t.count, t.state] for t in trails.values()]
     except BaseException:
-        trace.take_back(*before)
+        trace.rewind(*before)
         raise
     finally:
         trace.waits = False
@@ -319,13 +319,13 @@ def compare(
         first, *rest = [states.get(r, (0, 0)) for r in ranks]
         other = next((r for r, theirs in zip(ranks[1:], rest, strict=True) if theirs != first), None)
         if other is not None:
-            accounts = swap(trail_of(members), (ranks[0], other))
+            accounts = swap(trace_of(members), (ranks[0], other))
             if set(members) <= set(traces_by_rank):  # all of them learn it, and begin anew
-                trail_of(members).begin_anew()
+                trace_of(members).clear_calls()
             raise AgreementError(difference(members, accounts))
 
 
-def _settle(trace: CollectiveTrace) -> None:
+def _compare_or_stop(trace: CollectiveTrace) -> None:
     """Compare a trace now, or stop because of a difference."""
     if _switch.halted:
         _wait_for_news()
@@ -335,7 +335,7 @@ def _settle(trace: CollectiveTrace) -> None:
     try:
         _switch.exchange(CHECK, None, trace.members)
     except BaseException:
-        trace.take_back(*before)
+        trace.rewind(*before)
         raise
 
 
@@ -347,7 +347,7 @@ def compare_by(exchange: Callable[[str, Any, tuple[int, ...]], Any]) -> None:
     _switch.exchange = exchange
 
 
-def halt() -> None:
+def stop_main_thread() -> None:
     """Stop the main thread at its next call: ranks differ, and the text is being made."""
     _switch.halted = _switch.slow = True
 
@@ -355,7 +355,7 @@ def halt() -> None:
 def stop(text: str) -> None:
     """Raise an error in the main thread at its next call."""
     _switch.text = _switch.text or text
-    halt()
+    stop_main_thread()
 
 
 def find_stop_reason() -> str | None:

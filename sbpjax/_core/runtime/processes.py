@@ -89,7 +89,7 @@ class World:
         """Return those of the run's devices that count as ranks of placements."""
         return devices
 
-    def at_home(self, array):
+    def to_local_device(self, array):
         """Return an array on the device where this member's local tensors are."""
         return array
 
@@ -143,10 +143,10 @@ class World:
         with self._posted:
             self._board.pop(key, None)
 
-    def come_along(self, operation: str) -> None:
+    def wait_for_members(self, operation: str) -> None:
         """Wait until all members have come here, where they take turns; processes of their own need not."""
 
-    def end_badly(self, how: str) -> None:
+    def exit_with_error(self, how: str) -> None:
         """End this process with an error code although its program came to its end; the others receive ``how``."""
         if self.report is not None:
             self.report(how)
@@ -237,16 +237,16 @@ class Processes(World):
                 self._counts[ordered] = number
                 raise
             values = agree_values({rank: (call, value) for rank, (call, value, _) in given.items()})
-        swap = functools.partial(self._accounts, f"{base}/{number}")
+        swap = functools.partial(self._exchange_recent_calls, f"{base}/{number}")
         collective_trace.compare({rank: trails for rank, (_, _, trails) in given.items()}, swap)
         return values
 
-    def _accounts(
+    def _exchange_recent_calls(
         self, meeting: str, trace: collective_trace.CollectiveTrace, ranks: tuple[int, int]
     ) -> dict[int, list]:
         """Return two ranks' accounts of a trace; the members of a meeting call it."""
         if self.rank in ranks:
-            self.store.replace(f"{meeting}/account/{self.rank}", trace.account())
+            self.store.replace(f"{meeting}/account/{self.rank}", trace.recent_calls())
         deadline, found = time.monotonic() + _ACCOUNT_S, {}
         for rank in ranks:
             while (account := self.store.find(f"{meeting}/account/{rank}")) is None and time.monotonic() < deadline:
@@ -301,7 +301,7 @@ class Processes(World):
 
     def _has_key(self, key: str) -> bool:
         try:
-            self.store.look(key)
+            self.store.get_value(key)
         except (jax.errors.JaxRuntimeError, ForeignMessageError):
             return False
         return True
@@ -395,7 +395,7 @@ def install(world: World | None) -> None:
     _processes = world
 
 
-def enter(world: World | None) -> None:
+def set_world(world: World | None) -> None:
     """Make ``world`` the world of this thread alone; None leaves it."""
     _current.world = world
 
@@ -405,21 +405,21 @@ class _SingleWorld(World):
 
     def __init__(self, outer: World) -> None:
         super().__init__()
-        self.visible, self.at_home = outer.visible, outer.at_home  # type: ignore[method-assign]
+        self.visible, self.to_local_device = outer.visible, outer.to_local_device  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager
-def alone():
+def single_process():
     """Run this thread's work as one process alone: it waits for no other member."""
     outer, own = current(), _current.world
     if outer.size == 1:
         yield
         return
-    enter(_SingleWorld(outer))
+    set_world(_SingleWorld(outer))
     try:
         yield
     finally:
-        enter(own)
+        set_world(own)
 
 
 collective_trace.compare_by(lambda *call: current().exchange(*call))

@@ -43,7 +43,7 @@ class Store:
             if "ALREADY_EXISTS" not in str(error):
                 raise
             try:
-                self.look(name)
+                self.get_value(name)
             except ForeignMessageError:
                 self._client.key_value_set_bytes(name, data, allow_overwrite=True)
                 raise
@@ -58,7 +58,7 @@ class Store:
         """
         return self._read(name, self._client.blocking_key_value_get_bytes(name, wait_ms))
 
-    def look(self, name: str) -> Any:
+    def get_value(self, name: str) -> Any:
         """Return the value under a name; errors as of `wait`, NOT_FOUND if there is none."""
         return self._read(name, self._client.key_value_try_get_bytes(name))
 
@@ -70,7 +70,7 @@ class Store:
     def find(self, name: str) -> Any:
         """Return the value under a name; None if there is none, or one that no rank of this run wrote."""
         try:
-            return self.look(name)
+            return self.get_value(name)
         except ForeignMessageError:
             return None
         except jax.errors.JaxRuntimeError as error:

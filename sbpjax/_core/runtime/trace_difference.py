@@ -15,7 +15,7 @@ def difference(members: Sequence[int], accounts: dict[int, list], ended: Sequenc
 
     Args:
         members: the processes of the trace.
-        accounts: `CollectiveTrace.account` of both.
+        accounts: `CollectiveTrace.recent_calls` of both.
         ended: which of the two came to the end of their programs.
     """
     (a, (count_a, calls_a)), (b, (count_b, calls_b)) = accounts.items()

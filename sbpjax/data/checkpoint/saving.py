@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.between_placements import travelling
+from sbpjax._core.compiler.between_placements import intermediate_layout
 from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.processes import World
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -120,7 +120,7 @@ def _at_exit() -> None:
         if saving._world.rank in (0, *saving._failed):
             print(f"sbpjax: {failure}", file=sys.stderr, flush=True)
     if failed:
-        processes.current().end_badly(f"failed: {failed[0][1]}")
+        processes.current().exit_with_error(f"failed: {failed[0][1]}")
 
 
 atexit.register(_at_exit)
@@ -195,7 +195,7 @@ def begin(
 
     saving = PendingSave(target, work)
     saving._begin()
-    world.come_along(f"saving {target}")  # waiting for a save requires that all ranks have begun their threads
+    world.wait_for_members(f"saving {target}")  # waiting for a save requires that all ranks have begun their threads
     if not asynchronous:
         saving.wait()
     return saving
@@ -296,7 +296,7 @@ def on_disk(layout: Layout) -> Layout:
     if not layout.placement.covers_processes and processes.current().size > 1:
         everyone = one_per_process(layout.placement.type)
         layout = Layout(everyone, (split(0) if layout.shape else broadcast,), layout.shape, layout.dtype)
-    return travelling(layout)
+    return intermediate_layout(layout)
 
 
 def _shared_facts(found: dict[str, Any]) -> dict[str, Any]:

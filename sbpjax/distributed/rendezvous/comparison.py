@@ -126,8 +126,8 @@ class Comparison:
         members, finder = accused
         if members[0] == self.world.rank and finder != self.world.rank:
             self._answered = True
-            collective_trace.halt()
-            self._account(collective_trace.trail_of(tuple(members)))
+            collective_trace.stop_main_thread()
+            self._account(collective_trace.trace_of(tuple(members)))
 
     # -- the others ------------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Comparison:
 
     def _differ(self, trace: CollectiveTrace, ended: list[int]) -> None:
         """Find the first difference, and report it."""
-        collective_trace.halt()
+        collective_trace.stop_main_thread()
         leader, rank = trace.members[0], self.world.rank
         self._account(trace)
         self.world.store.replace(_ACCUSED, (list(trace.members), rank))
@@ -162,13 +162,13 @@ class Comparison:
         key = key_of(trace.members, leader, "account")
         while (theirs := self.world.store.find(key)) is None and time.monotonic() < end:
             time.sleep(0.02)
-        accounts = {leader: theirs or [0, []], rank: trace.account()}
+        accounts = {leader: theirs or [0, []], rank: trace.recent_calls()}
         text = difference(trace.members, accounts, ended)
         self._report(text)
         collective_trace.stop(text)
 
     def _account(self, trace: CollectiveTrace) -> None:
-        self.world.store.replace(key_of(trace.members, self.world.rank, "account"), trace.account())
+        self.world.store.replace(key_of(trace.members, self.world.rank, "account"), trace.recent_calls())
 
     # -- the exit --------------------------------------------------------------------------------------------------
 

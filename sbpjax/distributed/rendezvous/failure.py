@@ -202,7 +202,7 @@ class FailureMonitor:
                 print(f"sbpjax: the launcher is gone; rank {self.world.rank} ends", file=sys.stderr, flush=True)
                 os._exit(EXIT_CODE)
             try:
-                text = self.world.store.look(_KEY)
+                text = self.world.store.get_value(_KEY)
             except ForeignMessageError as error:
                 forged = self._log_forged(error, forged)
             except jax.errors.JaxRuntimeError as error:

@@ -281,7 +281,7 @@ def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Parti
     read_outside = {v for v in outvars if isinstance(v, Var)} | {s.value for s in colours.sends}
     made_by: dict[Var, int] = {}
     for number, task in enumerate(tasks):
-        _close(task, maker, colours)
+        _complete_task(task, maker, colours)
         made_by.update(
             {v: number for eqn in task.eqns for v in eqn.outvars if colours.where[v] is not None or v in loose}
         )
@@ -297,7 +297,7 @@ def _tasks(colours: _Colours, program: Program, home: Placement | None) -> Parti
     return Partition(tasks, colours.sends, colours.where, outvars)
 
 
-def _close(task: Task, maker: dict, colours: _Colours) -> None:
+def _complete_task(task: Task, maker: dict, colours: _Colours) -> None:
     """Put the equations without placement that a task reads before their readers, and list its inputs."""
     task.eqns = with_sources(task.eqns, maker)
     made = {v for eqn in task.eqns for v in eqn.outvars} | set(colours.program.consts)

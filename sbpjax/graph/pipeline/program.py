@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.compiler.launch import copy_array, is_looked_at
+from sbpjax._core.compiler.launch import checks_results, copy_array
 from sbpjax._core.jax_private import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.runtime import collective_trace, processes
@@ -193,7 +193,7 @@ class PipelinedProgram:
             everyone = one_per_process(self.pipeline.stages[0].type)
             seed = np.asarray(multi_host.from_first(seed, everyone).addressable_data(0))
         # Python looks at unwritten outputs in an exchange: an interrupt there would lose the state that was taken over.
-        kept = is_looked_at() or self.outputs.plan(tensors) is None
+        kept = checks_results() or self.outputs.plan(tensors) is None
         arrays = payloads(tensors)
         for i in self._donated:
             # Held by its tensor, its cell and the list; arrays with another owner must survive.

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from jax.errors import JaxRuntimeError
 
-from sbpjax._core.compiler.launch import is_looked_at
+from sbpjax._core.compiler.launch import checks_results
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
@@ -75,7 +75,7 @@ class FastPath:
 
     def again(self, args: tuple, kwargs: dict, done: list | None = None) -> Any:
         """Run the program once more and return its result, or `CACHE_MISS` if it may not fit; see `Program.run`."""
-        if changes.now is not self._mark or mode.autocast is not self._autocast or is_looked_at():
+        if changes.now is not self._mark or mode.autocast is not self._autocast or checks_results():
             return CACHE_MISS
         if mode.touch is not None or self._state._scales and not self._state.holds_scalers():
             return CACHE_MISS

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.compiler.launch import Launcher, copy_array, is_looked_at
+from sbpjax._core.compiler.launch import Launcher, checks_results, copy_array
 from sbpjax._core.engines.options import Engine
 from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
@@ -272,7 +272,7 @@ class Program:
         # The call takes the memory of donated arrays: an array that the user holds too would be lost to him, so it is
         # copied. Only the reference count shows it; a payload that nothing else holds has `UNSHARED`. The same holds
         # for arrays that Python looks at between the call and the write: an interrupt there would lose them.
-        looked_at = is_looked_at()
+        looked_at = checks_results()
         plan = None if looked_at else self.outputs.plan(tensors)
         launcher = None if plan is None or not self.written else self.launcher(compiled)
         kept = launcher is None and self.options.engine is None

@@ -1,4 +1,4 @@
-"""Parameter names for converted values of a step without a source line (ZeRO, optimizers).
+"""Names for values of a step without a source line, after their parameter: ``gradient of blocks.0.mlp.up.weight``.
 
     f32[256,64] P → S0    gradient of blocks.0.mlp.up.weight
     f32[256,64] S0 → B    update of blocks.0.mlp.up.weight

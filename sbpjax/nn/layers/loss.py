@@ -8,7 +8,7 @@ from typing import Any
 
 from sbpjax._core.functions import nn as F
 from sbpjax._core.functions.table.checks import reduced_by
-from sbpjax._core.functions.table.public import take_oneflow
+from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
@@ -419,4 +419,4 @@ class NLLLoss2d(NLLLoss):
     """The old name of `NLLLoss` for images."""
 
 
-take_oneflow(globals(), "nn.")
+add_oneflow_arguments(globals(), "nn.")

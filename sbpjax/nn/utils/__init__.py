@@ -1,6 +1,6 @@
 """Parameter utilities: gradient clipping, flattening, weight norm, parametrisation, packed sequences."""
 
-from sbpjax._core.functions.table.table import face as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _face
 from sbpjax.nn.layers.quantized_linear import quantize_weights as quantize_weights
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_

@@ -36,7 +36,7 @@ class Log(Hook):
         self.every = every
         self._losses: list[Any] = []
         self._waiting: tuple[int, float, list[Any]] | None = None  # of a record: its step, rate and losses
-        self._first: Any = None  # the loss of the first step, until that is done
+        self._select_first_function: Any = None  # the loss of the first step, until that is done
         self._clock_s = self._data_s = 0.0
         self._peak: float | None = None
         self._flops = 0.0
@@ -46,19 +46,19 @@ class Log(Hook):
         """Begin to count."""
         self._peak = peak_flops(trainer)
         self._flops = flops_per_step(trainer) if self._peak else 0.0
-        self._losses, self._waiting, self._first, self._step = [], None, None, None
+        self._losses, self._waiting, self._select_first_function, self._step = [], None, None, None
         self._clock_s = time.perf_counter()
 
     def _begin(self, trainer: Trainer, step: int) -> None:
         self._clock_s, self._data_s = time.perf_counter(), trainer.data_s
-        self._first, self._step = None, step
+        self._select_first_function, self._step = None, step
 
     def after_step(self, trainer: Trainer) -> None:
         """Read the values that were ready at the step before, and queue those of this step."""
-        if self._first is not None:
+        if self._select_first_function is not None:
             self._see_first(trainer)
         elif self._step is None:
-            self._first = trainer.loss
+            self._select_first_function = trainer.loss
         self.read(trainer)
         self._losses.append(trainer.loss)
         if is_due(trainer.step, self.every, trainer.max_steps):
@@ -67,7 +67,7 @@ class Log(Hook):
 
     def _see_first(self, trainer: Trainer) -> None:
         """Wait for the first step, since the second is queued by now; the clock starts after it."""
-        self._first.numpy()
+        self._select_first_function.numpy()
         seconds = time.perf_counter() - self._clock_s
         if seconds > _LONG_S:
             trainer.write_text(f"the first step took {seconds:.0f} s; it is compiled, and the others are not")

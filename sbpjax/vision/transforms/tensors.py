@@ -1,4 +1,4 @@
-"""Geometric and colour functions for tensors ``(..., C, H, W)``; those of `colour` take one or three channels.
+"""Tensor versions of the geometric and colour functions, for images ``(..., C, H, W)`` of one or three channels.
 
 Integers are computed in float32: geometric functions round them, colours cut them off, as PyTorch's users expect.
 Factors of colours may be tensors ``(N, 1, 1, 1)``, one for each image of a batch.

@@ -219,7 +219,7 @@ def test_another_process_finds_the_same_key(cache, monkeypatch):
     importlib.import_module("jax.experimental.pallas.fuser")  # adds to JAX's settings, here and not there
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
     here: dict = {}
-    monkeypatch.setattr(disk_cache, "_surroundings", disk_cache._surroundings)  # to be put back
+    monkeypatch.setattr(disk_cache, "_hash_environment", disk_cache._hash_environment)  # to be put back
     exec(code.replace("print(", "found = ("), here)
     assert done.stdout.strip() == here["found"] != "None"
 

@@ -215,7 +215,7 @@ def work_that_may_differ():
 for _ in range(3):
     work_that_may_differ()
 gathered = [None] * n
-trail = collective_trace.trail_of(tuple(range(n)))
+trail = collective_trace.trace_of(tuple(range(n)))
 dist.all_gather_object(gathered, (trail.count, trail.state))
 assert gathered[0] == gathered[1] and trail.count > 10, gathered
 for name in CASES:

@@ -15,7 +15,7 @@ SHOWN = [(namespace, name) for namespace, names in table._PUBLIC_ROWS.items() fo
 @pytest.mark.parametrize("namespace", sorted(table._PUBLIC_ROWS))
 def test_every_name_can_be_made(namespace):
     for name in table.names(namespace):
-        function = table.found(namespace, name)
+        function = table.find_function(namespace, name)
         assert callable(function) and inspect.signature(function).parameters is not None
         assert function.__doc__ and function.has_argument_errors, f"{namespace}.{name}"
 
@@ -36,7 +36,7 @@ def test_an_alias_is_the_same_function():
 
 
 def test_a_method_is_made_when_it_is_asked_for():
-    table._show("Tensor", "vdot", *table._PUBLIC_ROWS["Tensor"]["vdot"])
+    table._add_public_name("Tensor", "vdot", *table._PUBLIC_ROWS["Tensor"]["vdot"])
     assert isinstance(vars(sbpjax.Tensor)["vdot"], table.LazyMethod)
     assert sbpjax.ones(2).vdot(sbpjax.ones(2)).item() == 2
     assert vars(sbpjax.Tensor)["vdot"] is sbpjax.vdot

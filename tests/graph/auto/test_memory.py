@@ -10,7 +10,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax._core.compiler.lower import spmd_function
 from sbpjax._core.inspect.auto.cost_summary import totals
-from sbpjax._core.planner.memory.limit import holds_bytes
+from sbpjax._core.planner.memory.limit import peak_bytes
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.graph.auto.graph import how_many
 from tests import models_jax
@@ -50,7 +50,7 @@ class Train(nn.Graph):
         self.build_graph(self.inputs[0])
         program = self.program
         written = [0 if i < len(program.written) else None for i in range(len(program.out_layouts))]
-        return holds_bytes(program.plan, written, "cpu")
+        return peak_bytes(program.plan, written, "cpu")
 
 
 @functools.cache

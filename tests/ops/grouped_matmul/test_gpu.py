@@ -12,7 +12,7 @@ from sbpjax.sbp import placement
 def test_what_stays_with_the_tiles():
     def takes(dtype="bfloat16", rows=100, width=256, out=128):
         x, w = jax.ShapeDtypeStruct((1, rows, width), dtype), jax.ShapeDtypeStruct((4, width, out), dtype)
-        return grouped_matmul_gpu.takes_matmul(x, w, False)
+        return grouped_matmul_gpu.supports_matmul(x, w, False)
 
     if any(d.platform == "gpu" and d.compute_capability not in ("9.0", "9.0a") for d in jax.devices()):
         pytest.skip("a GPU that is not Hopper is there, so that nothing is taken")

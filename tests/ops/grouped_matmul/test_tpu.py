@@ -24,7 +24,9 @@ def test_as_the_tiles(sizes, transposed):
     sizes = jnp.asarray(sizes, np.int32)
     starts, filled = jnp.cumsum(sizes) - sizes, int(sizes.sum())
     spans = (starts.astype(np.int32)[None], sizes[None])
-    assert grouped_matmul_tpu.takes_matmul(x[None], w, transposed) and grouped_matmul_tpu.takes_outer(x[None], y[None])
+    assert grouped_matmul_tpu.supports_matmul(x[None], w, transposed) and grouped_matmul_tpu.supports_outer(
+        x[None], y[None]
+    )
     kernel = jax.jit(functools.partial(grouped_matmul_tpu.matmul, transposed=transposed, interpret=True))
     want = grouped_matmul.matmul(x[None], w, *spans, transposed=transposed)[0]
     np.testing.assert_allclose(kernel(x, w, sizes)[:filled], want[:filled], rtol=1e-4, atol=1e-4)
@@ -49,9 +51,9 @@ def test_rows_of_sequences_are_brought_together():
 
 def test_what_stays_with_the_tiles():
     x = jax.ShapeDtypeStruct((1, 8, 4), "float64")
-    assert not grouped_matmul_tpu.takes_outer(x, x)
+    assert not grouped_matmul_tpu.supports_outer(x, x)
     none = jax.ShapeDtypeStruct((1, 0, 4), "float32")
-    assert not grouped_matmul_tpu.takes_outer(none, none)
+    assert not grouped_matmul_tpu.supports_outer(none, none)
 
 
 @pytest.mark.aot

@@ -219,5 +219,5 @@ SWITCHED = {
 }
 """Functions that return a tensor, and a pair of them if an argument says so."""
 
-NOT_PUBLIC = "bind hashable into_out op_of publish take_oneflow".split()
+NOT_PUBLIC = "bind hashable into_out op_of publish add_oneflow_arguments".split()
 """Functions that modules of public functions use themselves."""

@@ -176,7 +176,7 @@ def norm(
     """Return the vector norm of the elements where the mask is True."""
     ord = 2.0 if ord is None else float(ord)
     fill = float("inf") if ord == -float("inf") else 0.0
-    return functions.table.table.found("linalg", "vector_norm")(
+    return functions.table.table.find_function("linalg", "vector_norm")(
         _fill_masked(_cast(input, dtype), mask, fill), ord, _dims(input, dim), keepdim
     )
 

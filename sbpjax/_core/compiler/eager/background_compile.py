@@ -56,18 +56,18 @@ class FirstCall:
         if evaluator.is_on():
             self._op.call = evaluator.first_use.EvaluatedCall(self._op, self._plain)
         else:
-            self._op.options, self._op.call = self._first(arrays)
+            self._op.options, self._op.call = self._select_first_function(arrays)
         return self._op.call(*arrays)
 
     @hide_mesh
-    def _first(self, arrays: Sequence) -> tuple:
+    def _select_first_function(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, and the function to call now: one of many programs is compiled quickly."""
-        options, usual = self.chosen(arrays)
+        options, usual = self.select_function(arrays)
         if not shape_cache.has_many_shapes(self._op.name):
             return options, usual
         return options, cold(self._function, usual, arrays, functools.partial(setattr, self._op, "call"))
 
-    def chosen(self, arrays: Sequence) -> tuple:
+    def select_function(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
         options = options_of(self._op.name, self._plain.trace(*arrays).jaxpr)
         # Of the same function: JAX keeps its trace, and the programs compiled with the same options.
@@ -103,7 +103,7 @@ class BackgroundCompile(FirstCall):
         try:
             # A program that is evaluated at its first calls may never be compiled.
             if not evaluator.is_on() or not evaluator.first_use.has_rules(self._plain.trace(*self._structs).jaxpr):
-                self._first(self._structs)[1].lower(*self._structs).compile()
+                self._select_first_function(self._structs)[1].lower(*self._structs).compile()
         finally:
             shape_cache.at_line(None)
             self._done.set()

@@ -77,9 +77,9 @@ def text_of(value: Any) -> str | None:
         parts = [text_of(v) for v in value]
         return None if None in parts else f"{value.__class__.__name__}({', '.join(map(str, parts))})"
     if isinstance(value, Layout):
-        return f"{_place(value.placement)} {value.codes} {value.shape} {value.dtype}"
+        return f"{_placement_text(value.placement)} {value.codes} {value.shape} {value.dtype}"
     if isinstance(value, Placement):
-        return _place(value)
+        return _placement_text(value)
     if isinstance(value, Sbp):
         return repr(value)
     if isinstance(value, (np.dtype, jax.ShapeDtypeStruct)):
@@ -87,10 +87,10 @@ def text_of(value: Any) -> str | None:
     made_of = getattr(value, "made_of", None)
     if made_of is not None:
         return text_of(made_of)
-    return _found_at(value)
+    return _import_path(value)
 
 
-def _found_at(value: Any) -> str | None:
+def _import_path(value: Any) -> str | None:
     module, path = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or path is None or module.split(".")[0] not in ("sbpjax", "jax", "numpy"):
         return None
@@ -102,14 +102,14 @@ def _found_at(value: Any) -> str | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _place(placement: Placement) -> str:
+def _placement_text(placement: Placement) -> str:
     devices = [(d.id, d.device_kind) for d in placement.devices.flat]
     return f"{placement.type} {placement.ranks.tolist()} {placement.hierarchy} {devices}"
 
 
 # Once per process: it reads and hashes every source file, 0.2 s on a busy machine, which a start pays for its first op.
 @functools.cache
-def _surroundings() -> str:
+def _hash_environment() -> str:
     """Return a hash of the environment of every program: sources, versions, and the machine it was compiled for."""
     found = hashlib.sha256()
     root = pathlib.Path(__file__).resolve().parents[3]
@@ -154,7 +154,7 @@ def key_of(kind: str, *parts: Any) -> str | None:
     # Parts of JAX that are loaded late, as Pallas, add theirs: off.
     while known and known[-1] in ("None", "False"):
         known.pop()
-    return hashlib.sha256(f"{kind} {_surroundings()} {known} {names()} {text}".encode()).hexdigest()
+    return hashlib.sha256(f"{kind} {_hash_environment()} {known} {names()} {text}".encode()).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------------------- files
@@ -202,7 +202,7 @@ def _prune(folder: pathlib.Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- programs
 
 
-def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
+def compile_uncached(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
     """Compile a program past JAX's own cache.
 
     Programs that jaxlib 0.10 has read from there are filed again without their functions, and fail with NOT_FOUND.
@@ -218,7 +218,7 @@ def compiled_afresh(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
 
 
 def serialize_program(compiled: jax.stages.Compiled) -> tuple | None:
-    """Return the serialized form of a program of `compiled_afresh`, None if there is none."""
+    """Return the serialized form of a program of `compile_uncached`, None if there is none."""
     try:
         return executables.serialize(compiled)
     except Exception as error:  # programs over large constants or host callbacks, by several classes of errors

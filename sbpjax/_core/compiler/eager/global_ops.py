@@ -27,7 +27,7 @@ from sbpjax.sbp import abstract, algebra, multi_host, policy
 from sbpjax.sbp.layout import Layout, layout_of
 from sbpjax.sbp.placement import placement as Placement
 
-from ..launch import Launcher, fits
+from ..launch import Launcher, accepts_args
 from ..lower import spmd_function
 from . import disk_cache, recompile_log
 
@@ -193,7 +193,7 @@ def launch(
 
         @hide_mesh
         def find(inputs: tuple) -> Any:
-            if found.fixed is not None and fits(found.fixed, inputs):
+            if found.fixed is not None and accepts_args(found.fixed, inputs):
                 return found.fixed
             # A kept program takes arrays exactly as they were when it was compiled.
             program = found
@@ -232,7 +232,7 @@ def _note_from_now_on(found: Compiled, fn, static: tuple, arrays, layouts) -> No
         words, names = described(**dict(static))
     name = disk_cache.text_of(fn) or getattr(fn, "__qualname__", "")
     devices = found.layouts[0].placement.devices
-    detail = f"{facts}\n{name}\n{_text(found)}"
+    detail = f"{facts}\n{name}\n{_program_text(found)}"
     found.together = multi_host.together(devices, words, detail, weight=collective_trace.OP, names=names)
 
 
@@ -252,7 +252,7 @@ def _number(x):
     return np.asarray(x).item() if isinstance(x, ArrayImpl) else x
 
 
-def _text(found: Compiled) -> str:
+def _program_text(found: Compiled) -> str:
     """Return the text of a program's equations and results, the same in every process."""
     equations = found.plan.program.eqns
     inputs = [[str(getattr(v, "val", v.aval)) for v in e.invars] for e in equations]
@@ -370,7 +370,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     jitted = jit_without_mesh(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
     if key is not None:
         lowered = jitted.lower(*[_place_input(arrays[i], layouts[i], placement) for i in given])
-        compiled = disk_cache.compiled_afresh(lowered)
+        compiled = disk_cache.compile_uncached(lowered)
         program = disk_cache.serialize_program(compiled)
         if program is not None:
             disk_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))

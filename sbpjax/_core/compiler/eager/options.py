@@ -105,7 +105,7 @@ def _has_one_order(eqn: JaxprEqn) -> bool:
     return operand.dtype.kind != "f" or (len(eqn.params["axes"]) == 1 and operand.ndim > 1)
 
 
-def options_of_update(closed: ClosedJaxpr) -> dict | None:
+def compiler_options_of_update(closed: ClosedJaxpr) -> dict | None:
     """Return the options of an optimizer's update, the same for all dtypes: one function serves several."""
     if jax.default_backend() != "cpu":
         return None

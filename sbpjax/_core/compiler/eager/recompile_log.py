@@ -50,7 +50,7 @@ class CompileCounter:
 waited = CompileCounter()
 
 
-class Steps:
+class BackwardCounter:
     """The number of backwards that have run."""
 
     __slots__ = ("done",)
@@ -59,7 +59,7 @@ class Steps:
         self.done = 0
 
 
-steps = Steps()
+steps = BackwardCounter()
 
 
 def count(name: str, shapes: tuple, line: str | None = None) -> None:

@@ -20,7 +20,7 @@ def call(walk: Walk, op, operands):
 
 
 @rule("custom_call")
-def foreign(walk: Walk, op, operands):
+def custom_call(walk: Walk, op, operands):
     """Drop checks of sizes, which the caller did; raise for other custom calls."""
     name = ir.StringAttr(op.attributes["call_target_name"]).value
     if name == "shape_assertion":
@@ -28,7 +28,7 @@ def foreign(walk: Walk, op, operands):
     if name in ("Sharding", "annotate_device_placement"):
         return operands[0]
     if name == "mhlo.erf":
-        return walk.joined(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
+        return walk.elementwise_result(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
     if name == "mhlo.topk":
         return top_k(walk, op, operands)
     raise UnsupportedError(op.name, f"of {name}")
@@ -38,14 +38,14 @@ def foreign(walk: Walk, op, operands):
 def loop(walk: Walk, op, operands):
     """Convert a loop that runs while a bool holds."""
     question, turn = (region.blocks[0] for region in op.regions)
-    operands = [walk.whole(v) for v in operands]
+    operands = [walk.broadcast_to_type(v) for v in operands]
     first = _inside(walk, walk.graph, question, operands)[0]
     graph = Graph(walk.graph)
     before = [Value(graph.fresh("state"), v.kind, v.shape, v.shape) for v in operands]
     inner = _walk(walk, graph)
     for argument, value in zip(turn.arguments, before, strict=True):
         inner.values[argument] = value
-    behind = [inner.whole(v) for v in inner.run(turn)]
+    behind = [inner.broadcast_to_type(v) for v in inner.run(turn)]
     # A value that passes unchanged must have a name of its own.
     behind = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in behind]
     again = _inside(inner, graph, question, behind)[0]
@@ -70,7 +70,7 @@ def _inside(walk: Walk, graph: Graph, block, operands) -> list[Value]:
     inner = _walk(walk, graph)
     for argument, value in zip(block.arguments, operands, strict=True):
         inner.values[argument] = value
-    return [inner.whole(v) for v in inner.run(block)]
+    return [inner.broadcast_to_type(v) for v in inner.run(block)]
 
 
 def _port(value: Value) -> Port:

@@ -35,7 +35,7 @@ def same(walk: Walk, op, operands):
     if name == "divide" and (mean := _mean(walk, operands)) is not None:
         return mean
     if name == "divide" and (found := softmax(walk, *operands)) is not None:
-        return walk.joined(found, op.results[0], operands[:1])
+        return walk.elementwise_result(found, op.results[0], operands[:1])
     if operands[0].kind == "i1" and name in ("add", "multiply", "maximum", "minimum"):
         both = "And" if name in ("multiply", "minimum") else "Or"
         return _add_node(walk, op, operands, both)
@@ -47,7 +47,7 @@ def same(walk: Walk, op, operands):
 
 def _add_node(walk: Walk, op, operands, node: str, **attributes):
     name = walk.graph.add(node, *(v.name for v in operands), **attributes)
-    return walk.joined(name, op.results[0], operands)
+    return walk.elementwise_result(name, op.results[0], operands)
 
 
 # The scale of a norm in inference is a constant; OpenVINO computes in float32 around a root that it has to take.
@@ -66,7 +66,7 @@ def _fold_constant(walk: Walk, name: str, op, operands) -> Value | None:
         made = _FOLDS[name](*arrays)
     if made.size > FOLDED:
         return None
-    return walk.joined(walk.constant(made.astype(np.float32)).name, op.results[0], operands)
+    return walk.elementwise_result(walk.constant(made.astype(np.float32)).name, op.results[0], operands)
 
 
 def _mean(walk: Walk, operands) -> Value | None:
@@ -102,13 +102,13 @@ def reciprocal_root(walk: Walk, op, operands):
     if (constant := _fold_constant(walk, "rsqrt", op, operands)) is not None:
         return constant
     root = walk.graph.add("Sqrt", operands[0].name)
-    return walk.joined(walk.graph.add("Div", walk.zero(operands[0].kind, 1), root), op.results[0], operands)
+    return walk.elementwise_result(walk.graph.add("Div", walk.zero(operands[0].kind, 1), root), op.results[0], operands)
 
 
 @rule("chlo.square")
 def square(walk: Walk, op, operands):
     """Convert the square of x."""
-    return walk.joined(walk.graph.add("Mul", operands[0].name, operands[0].name), op.results[0], operands)
+    return walk.elementwise_result(walk.graph.add("Mul", operands[0].name, operands[0].name), op.results[0], operands)
 
 
 @rule("exponential_minus_one")
@@ -120,7 +120,7 @@ def expm1(walk: Walk, op, operands):
     near = walk.graph.add("Mul", half, walk.graph.add("Add", power, one))
     is_near = walk.graph.add("Less", walk.graph.add("Abs", x.name), one)
     far = walk.graph.add("Sub", power, one)
-    return walk.joined(walk.graph.add("Where", is_near, near, far), op.results[0], operands)
+    return walk.elementwise_result(walk.graph.add("Where", is_near, near, far), op.results[0], operands)
 
 
 @rule("log_plus_one")
@@ -134,7 +134,7 @@ def log1p(walk: Walk, op, operands):
     exact = walk.graph.add("Div", walk.graph.add("Mul", log, x.name), safe)
     large = walk.graph.add("Greater", x.name, walk.zero(x.kind, 1e4))  # infinity times infinity by infinity is NaN
     found = walk.graph.add("Where", large, log, walk.graph.add("Where", none, x.name, exact))
-    return walk.joined(found, op.results[0], operands)
+    return walk.elementwise_result(found, op.results[0], operands)
 
 
 @rule("cbrt")
@@ -142,7 +142,7 @@ def cube_root(walk: Walk, op, operands):
     """Convert the cube root, also of negative numbers."""
     x = operands[0]
     size = walk.graph.add("Pow", walk.graph.add("Abs", x.name), walk.zero(x.kind, 1 / 3))
-    return walk.joined(walk.graph.add("Mul", walk.graph.add("Sign", x.name), size), op.results[0], operands)
+    return walk.elementwise_result(walk.graph.add("Mul", walk.graph.add("Sign", x.name), size), op.results[0], operands)
 
 
 @rule("atan2")
@@ -151,7 +151,7 @@ def angle(walk: Walk, op, operands):
     y, x = operands
     divisor = walk.known.get(x.name)
     if divisor is not None and np.all(divisor == 1):
-        return walk.joined(walk.graph.add("Atan", y.name), op.results[0], operands)
+        return walk.elementwise_result(walk.graph.add("Atan", y.name), op.results[0], operands)
     add, zero = walk.graph.add, walk.zero(x.kind)
     up = add("Less", y.name, zero)
     half = add("Where", up, walk.zero(x.kind, -np.pi), walk.zero(x.kind, np.pi))
@@ -159,7 +159,7 @@ def angle(walk: Walk, op, operands):
     found = add("Where", add("Less", x.name, zero), add("Add", found, half), found)
     # On the axis the sign of 0 would decide, which engines do not keep.
     upright = add("Mul", add("Sign", y.name), walk.zero(x.kind, np.pi / 2))
-    return walk.joined(add("Where", add("Equal", x.name, zero), upright, found), op.results[0], operands)
+    return walk.elementwise_result(add("Where", add("Equal", x.name, zero), upright, found), op.results[0], operands)
 
 
 @rule("is_finite")
@@ -167,7 +167,7 @@ def is_finite(walk: Walk, op, operands):
     """Convert the test for finite numbers, which differ from themselves by 0."""
     x = operands[0]
     zero = walk.graph.add("Sub", x.name, x.name)
-    return walk.joined(walk.graph.add("Equal", zero, walk.zero(x.kind)), op.results[0], operands)
+    return walk.elementwise_result(walk.graph.add("Equal", zero, walk.zero(x.kind)), op.results[0], operands)
 
 
 @rule("remainder")
@@ -182,7 +182,7 @@ def clamp(walk: Walk, op, operands):
     low, x, high = operands
     found = walk.graph.add("Min", walk.graph.add("Max", x.name, low.name), high.name)
     same = [v for v in operands if len(v.shape) == len(x.shape)]
-    return walk.joined(found, op.results[0], same)
+    return walk.elementwise_result(found, op.results[0], same)
 
 
 @rule("compare")
@@ -198,11 +198,11 @@ def compare(walk: Walk, op, operands):
         if operands[0].kind == "i1":
             return _add_node(walk, op, operands, "Xor")
         equal = walk.graph.add("Equal", *(v.name for v in operands))
-        return walk.joined(walk.graph.add("Not", equal), op.results[0], operands)
+        return walk.elementwise_result(walk.graph.add("Not", equal), op.results[0], operands)
     names = [v.name for v in operands]
     if operands[0].kind == "i1" and order != "EQ":
         names = [walk.cast(name, "i32") for name in names]
-    return walk.joined(walk.graph.add(_ORDER[order], *names), op.results[0], operands)
+    return walk.elementwise_result(walk.graph.add(_ORDER[order], *names), op.results[0], operands)
 
 
 @rule("select")
@@ -211,12 +211,12 @@ def select(walk: Walk, op, operands):
     if is_masked_already(walk, *operands):
         return operands[1]
     if is_relu(walk, *operands):
-        return walk.joined(walk.graph.add("Relu", operands[2].name), op.results[0], operands[2:])
+        return walk.elementwise_result(walk.graph.add("Relu", operands[2].name), op.results[0], operands[2:])
     if (name := match_pooling(walk, *operands)) is not None:
         return walk.of(name, op.results[0])
     name = walk.graph.add("Where", *(v.name for v in operands))
     same = [v for v in operands if len(v.shape) == len(facts(op.results[0])[1])]
-    return walk.joined(name, op.results[0], same)
+    return walk.elementwise_result(name, op.results[0], same)
 
 
 @rule("convert")
@@ -231,7 +231,7 @@ def convert(walk: Walk, op, operands):
     if value is not None and value.size <= 64:
         made = walk.constant(value.astype(_numpy(kind)))
         return Value(made.name, kind, x.shape, x.actual, x.target)
-    return walk.joined(walk.cast(x.name, kind), op.results[0], operands)
+    return walk.elementwise_result(walk.cast(x.name, kind), op.results[0], operands)
 
 
 @rule("constant")

@@ -16,7 +16,7 @@ from jax.extend.mlir.dialects import stablehlo
 from sbpjax._core.ops.conv.primitive import COMPOSITE
 
 from .reductions import reducer
-from .shapes import _spread_out
+from .shapes import _pad_interior
 from .values import UnsupportedError, Value, Walk, facts, number, numbers, rule
 
 
@@ -91,7 +91,7 @@ def convolution(walk: Walk, op, operands):
         ]
         moved = Value(left, x.kind, tuple(sizes), tuple(sizes))
         zero = Value(walk.zero(x.kind), x.kind, (), ())
-        left = _spread_out(walk, left, moved, zero, [0, 0, *(n - 1 for n in spread)])
+        left = _pad_interior(walk, left, moved, zero, [0, 0, *(n - 1 for n in spread)])
     if (padding < 0).any():
         cut = np.minimum(padding, 0)
         last = np.iinfo(np.int64).max

@@ -101,9 +101,11 @@ def composite(walk: Walk, op, operands):
     """Convert a composite operation: by its name if it has a rule, else by its body."""
     name = ir.StringAttr(op.attributes["name"]).value
     if name == "chlo.erf":
-        return walk.joined(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
+        return walk.elementwise_result(walk.graph.add("Erf", operands[0].name), op.results[0], operands)
     if name == "chlo.square":
-        return walk.joined(walk.graph.add("Mul", operands[0].name, operands[0].name), op.results[0], operands)
+        return walk.elementwise_result(
+            walk.graph.add("Mul", operands[0].name, operands[0].name), op.results[0], operands
+        )
     if name in ("chlo.top_k", COMPOSITE):
         return RULES[name](walk, op, operands)
     return walk.call(ir.FlatSymbolRefAttr(op.attributes["decomposition"]).value, operands)

@@ -97,7 +97,7 @@ def transpose(walk: Walk, op, operands):
     """Convert a transpose."""
     x, order = operands[0], numbers(op.attributes["permutation"])
     if x.target is not None:
-        x = walk.whole(x)
+        x = walk.broadcast_to_type(x)
     name = walk.graph.add("Transpose", x.name, perm=order)
     return Value(name, x.kind, tuple(x.shape[i] for i in order), tuple(x.actual[i] for i in order))
 
@@ -112,14 +112,14 @@ def concatenate(walk: Walk, op, operands):
 
 
 @rule("slice")
-def cut(walk: Walk, op, operands):
+def slice_(walk: Walk, op, operands):
     """Convert a slice with strides."""
     bounds = (numbers(op.attributes[key]) for key in ("start_indices", "limit_indices", "strides"))
     return _part(walk, op, operands[0], *bounds)
 
 
 @rule("real_dynamic_slice")
-def cut_dynamic(walk: Walk, op, operands):
+def real_dynamic_slice(walk: Walk, op, operands):
     """Convert a slice with computed ends, if only of a free size that stays whole."""
     x, *bounds = operands
     starts, ends, steps = (_numbers_of(walk, v.name) for v in bounds)
@@ -165,7 +165,7 @@ def _numbers_of(walk: Walk, name: str) -> list[int | None] | None:
 
 
 @rule("dynamic_slice")
-def cut_at(walk: Walk, op, operands):
+def dynamic_slice(walk: Walk, op, operands):
     """Convert a slice of given sizes at computed starts, which are clamped to fit."""
     x, *starts = operands
     sizes = numbers(op.attributes["slice_sizes"])
@@ -189,7 +189,7 @@ def _starts(walk: Walk, starts, lengths, sizes) -> str:
 
 
 @rule("dynamic_update_slice")
-def put_at(walk: Walk, op, operands):
+def dynamic_update_slice(walk: Walk, op, operands):
     """Convert an update of a part: the rows before, the part, the rows after."""
     x, part, *starts = operands
     dims = [d for d, n in enumerate(x.shape) if part.shape[d] != n]
@@ -215,7 +215,7 @@ def pad(walk: Walk, op, operands):
     )
     name = walk.full(x)
     if any(inner):
-        name = _spread_out(walk, name, x, fill, inner)
+        name = _pad_interior(walk, name, x, fill, inner)
     if any(n > 0 for n in (*low, *high)):
         widths = walk.graph.ints(*(max(n, 0) for n in (*low, *high)))
         if x.kind == "i1":  # engines pad numbers
@@ -232,7 +232,7 @@ def pad(walk: Walk, op, operands):
     return walk.of(name, op.results[0])
 
 
-def _spread_out(walk: Walk, name: str, x: Value, fill: Value, inner: list[int]) -> str:
+def _pad_interior(walk: Walk, name: str, x: Value, fill: Value, inner: list[int]) -> str:
     """Return an array with numbers between its elements: a dim more for them, then joined, without those at the end."""
     if any(n is None for n, k in zip(x.shape, inner) if k):
         raise UnsupportedError("stablehlo.pad", "between the elements of a free size")
@@ -274,7 +274,7 @@ def size_of(walk: Walk, op, operands):
 
 
 @rule("dynamic_iota")
-def count_up(walk: Walk, op, operands):
+def dynamic_iota(walk: Walk, op, operands):
     """Convert an iota of computed sizes."""
     kind, shape = facts(op.results[0])
     dim = number(op.attributes["iota_dimension"])
@@ -301,7 +301,7 @@ def pad_dynamic(walk: Walk, op, operands):
 
 
 @rule("bitcast_convert")
-def bits(walk: Walk, op, operands):
+def bitcast_convert(walk: Walk, op, operands):
     """Convert a bitcast to another type."""
     if operands[0].kind == facts(op.results[0])[0]:
         return operands[0]

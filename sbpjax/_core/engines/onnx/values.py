@@ -128,7 +128,7 @@ class Walk:
             target = self.graph.ints(*value.shape)  # type: ignore[arg-type]
         return self.graph.add("Expand", value.name, target)
 
-    def whole(self, value: Value) -> Value:
+    def broadcast_to_type(self, value: Value) -> Value:
         """Return a value, broadcast to its sizes in the program."""
         return value if value.is_full else replace(value, name=self.full(value), actual=value.shape, target=None)
 
@@ -140,7 +140,7 @@ class Walk:
         """Return a number of an element type."""
         return self.graph.constant(np.array(value, _numpy(kind)))
 
-    def joined(self, name: str, like: Any, operands: Sequence[Value]) -> Value:
+    def elementwise_result(self, name: str, like: Any, operands: Sequence[Value]) -> Value:
         """Return the result of an operation that goes element by element through its operands."""
         kind, shape = facts(like)
         actual = []

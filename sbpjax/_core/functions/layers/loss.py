@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax._core.functions.table.checks import every
-from sbpjax._core.functions.table.table import found
+from sbpjax._core.functions.table.table import find_function
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.losses import loss as loss_ops
 from sbpjax._core.tensor import Tensor
@@ -64,7 +64,7 @@ def triplet_margin_with_distance_loss(
         rule = f"expected margin to be greater than 0, got {margin} instead"
         fail("value", "triplet_margin_with_distance_loss(...)", f"margin={margin}", rule, "margin=1.0")
     if distance_function is None:
-        distance_function = found("nn.functional", "pairwise_distance")
+        distance_function = find_function("nn.functional", "pairwise_distance")
     near, far = distance_function(anchor, positive), distance_function(anchor, negative)
     if swap:
         far = far.minimum(distance_function(positive, negative))

@@ -15,7 +15,7 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from .attention import scaled_dot_product_attention
 from .dropout import dropout
 
-linear, pad = (table.found("nn.functional", name) for name in ("linear", "pad"))
+linear, pad = (table.find_function("nn.functional", name) for name in ("linear", "pad"))
 
 
 def multi_head_attention_forward(

@@ -190,7 +190,7 @@ def native_layer_norm(input: Tensor, normalized_shape, weight, bias, eps: float)
     """Return `nn.functional.layer_norm`, the means and the reciprocal deviations."""
     _check_dtypes("native_layer_norm", input, weight, bias)
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    out = table.found("nn.functional", "layer_norm")(input, normalized_shape, weight, bias, eps)
+    out = table.find_function("nn.functional", "layer_norm")(input, normalized_shape, weight, bias, eps)
     return native_layer_norm_result(out, *_statistics(input, dims, True, eps, weight, bias))
 
 
@@ -201,7 +201,7 @@ def native_group_norm(input: Tensor, weight, bias, N: int, C: int, HxW: int, gro
     """Return `nn.functional.group_norm` of `(N, C, ...)`, means and reciprocal deviations, both `(N, group)`."""
     _check_dtypes("native_group_norm", input, weight, bias)
     rows = input.reshape(N, group, C // group * HxW)
-    out = table.found("nn.functional", "group_norm")(input, group, weight, bias, eps)
+    out = table.find_function("nn.functional", "group_norm")(input, group, weight, bias, eps)
     return native_group_norm_result(out, *_statistics(rows, (2,), False, eps, weight, bias))
 
 

@@ -11,6 +11,6 @@ The table of ops has them (`_core.functions.rows.linear_algebra`). Functions tha
 
 from sbpjax.errors import LinAlgError as LinAlgError
 
-from ..table.table import face as _face
+from ..table.table import reexport_hooks as _face
 
 __getattr__, __dir__ = _face("linalg", globals())

@@ -6,7 +6,7 @@ A layer has the form's attributes as options, and `inplace` where the function i
 from __future__ import annotations
 
 from ..table.op_modules import activation, elementwise
-from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, NN, NN_INPLACE, OUTPUT, op, written
+from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, NN, NN_INPLACE, OUTPUT, custom, op
 
 ACTIVATION = "sbpjax._core.functions.layers.activation"
 READ = FN | METHOD
@@ -72,6 +72,6 @@ op("nn.functional.log_softmax(input, dim=None, _stacklevel=3, dtype=None)", acti
 op("nn.functional.softmin(input, dim=None, _stacklevel=3, dtype=None)", activation.softmin,
    ignores="_stacklevel",
    amp="accelerator:float32", layer="Softmin(dim=None)")  # fmt: skip
-written("nn.functional.rrelu", ACTIVATION, also=".rrelu")
-written("nn.functional.rrelu_", ACTIVATION, also=".rrelu_")
-written("nn.functional.gumbel_softmax", ACTIVATION, names={"x": "logits"})
+custom("nn.functional.rrelu", ACTIVATION, also=".rrelu")
+custom("nn.functional.rrelu_", ACTIVATION, also=".rrelu_")
+custom("nn.functional.gumbel_softmax", ACTIVATION, names={"x": "logits"})

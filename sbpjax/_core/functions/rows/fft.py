@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table.op_modules import fft
-from ..table.table import FN, METHOD, op, written
+from ..table.table import FN, METHOD, custom, op
 
 SIGNAL = "sbpjax._core.functions.signal"
 READ = FN | METHOD
@@ -27,7 +27,7 @@ for _kind, _op, _inverse, _result in _KINDS:
            text=f"Return {_result} along {_where}.", fixed={"inverse": _inverse, "op": f"{_kind}{_end}"})  # fmt: skip
 op("fft.fftshift(input, dim=None)", fft.fftshift, out=False)
 op("fft.ifftshift(input, dim=None)", fft.ifftshift, out=False)
-written("fft.fftfreq fft.rfftfreq", SIGNAL, out=True)
-written("stft", SIGNAL, READ, strict=True)
-written("istft", SIGNAL, READ)
-written("bartlett_window blackman_window hamming_window hann_window kaiser_window", SIGNAL, strict=True)
+custom("fft.fftfreq fft.rfftfreq", SIGNAL, out=True)
+custom("stft", SIGNAL, READ, strict=True)
+custom("istft", SIGNAL, READ)
+custom("bartlett_window blackman_window hamming_window hann_window kaiser_window", SIGNAL, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table.op_modules import arrange, embedding, gather, place
-from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, op, written
+from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, custom, op
 
 SELECTION = "sbpjax._core.functions.selection"
 READ = FN | METHOD
@@ -36,11 +36,11 @@ op("gather_nd(input, index)", embedding.gather_nd, names={"params": "input", "in
 op("scatter_nd(index, update, shape)", embedding.scatter_nd, check="index_of_tuples_in", out=False)
 op("tensor_scatter_nd_update(tensor, indices, updates)", embedding.tensor_scatter_nd_update,
    also="_C.tensor_scatter_nd_update", check="indices_of_tuples", out=False)  # fmt: skip
-written("nonzero", SELECTION, READ, out=True)
-written("masked_select", SELECTION, READ, out=True)
-written("histc", SELECTION, READ, out=True)
-written("unique unique_consecutive bincount argwhere", SELECTION, READ)
-written("searchsorted bucketize", SELECTION, out=True)
+custom("nonzero", SELECTION, READ, out=True)
+custom("masked_select", SELECTION, READ, out=True)
+custom("histc", SELECTION, READ, out=True)
+custom("unique unique_consecutive bincount argwhere", SELECTION, READ)
+custom("searchsorted bucketize", SELECTION, out=True)
 op("nonzero_static(input, *, size, fill_value=-1)", embedding.nonzero_static, READ, check="size_is_natural")
 op("put(input, index, source, accumulate=False)", place.put, WRITE, check="index_of_elements", out=False)
 op("index_reduce(input, dim, index, source, reduce, *, include_self=True)", place.index_reduce, WRITE,
@@ -63,4 +63,4 @@ op("cartesian_prod(*tensors)", place.cartesian_prod, out=False)
 op("combinations(input, r=2, with_replacement=False)", place.combinations, strict=True, out=False)
 op("constant_pad_nd(input, pad, value=0)", arrange.pad, out=False)
 op("in_top_k(targets, predictions, k)", embedding.in_top_k, READ, also="_C.in_top_k", out=False)
-written("tril_indices triu_indices", "sbpjax._core.functions.creation", strict=True)
+custom("tril_indices triu_indices", "sbpjax._core.functions.creation", strict=True)

@@ -21,7 +21,7 @@ from ..table.op_modules import (
     resize,
     unpool,
 )
-from ..table.table import FN, NN, alias, note, op, written
+from ..table.table import FN, NN, alias, custom, note, op
 
 WHERE = "data_format"
 LAYERS = "sbpjax._core.functions.layers"
@@ -67,7 +67,7 @@ for _n in (1, 2, 3):
        getattr(unpool, f"lp_pool{_n}d"))  # fmt: skip
 
 for _n in (2, 3):
-    written(f"nn.functional.fractional_max_pool{_n}d", f"{LAYERS}.unpool")
+    custom(f"nn.functional.fractional_max_pool{_n}d", f"{LAYERS}.unpool")
     alias(
         f"nn.functional.fractional_max_pool{_n}d_with_indices(input: Tensor, kernel_size, *args, **options) -> tuple",
         f"nn.functional.fractional_max_pool{_n}d(input, kernel_size, *args, **{{**options, 'return_indices': True}})",
@@ -89,23 +89,23 @@ op("nn.functional.layer_norm(input, normalized_shape: int | tuple[int, ...], wei
 op("nn.functional.rms_norm(input, normalized_shape: int | tuple[int, ...], weight=None, eps=None)",
    norm.rms_norm,
    also=".rms_norm", amp="accelerator:float32")  # fmt: skip
-written("native_layer_norm native_group_norm native_batch_norm", f"{LAYERS}.norm")
-written("native_dropout", f"{LAYERS}.dropout")
-written("nn.functional.batch_norm", f"{LAYERS}.norm", also=".batch_norm")
-written("nn.functional.instance_norm", f"{LAYERS}.norm", also=".instance_norm")
-written("nn.functional.scaled_dot_product_attention", f"{LAYERS}.attention", amp="lower")
-written("nn.functional.multi_head_attention_forward", f"{LAYERS}.multihead")
-written("nn.functional.dropout", f"{LAYERS}.dropout", also=".dropout")
-written("nn.functional.alpha_dropout", f"{LAYERS}.dropout", also=".alpha_dropout", strict=True)
-written("nn.functional.feature_alpha_dropout", f"{LAYERS}.dropout", also=".feature_alpha_dropout", strict=True)
-written("nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d", f"{LAYERS}.dropout", strict=True)
+custom("native_layer_norm native_group_norm native_batch_norm", f"{LAYERS}.norm")
+custom("native_dropout", f"{LAYERS}.dropout")
+custom("nn.functional.batch_norm", f"{LAYERS}.norm", also=".batch_norm")
+custom("nn.functional.instance_norm", f"{LAYERS}.norm", also=".instance_norm")
+custom("nn.functional.scaled_dot_product_attention", f"{LAYERS}.attention", amp="lower")
+custom("nn.functional.multi_head_attention_forward", f"{LAYERS}.multihead")
+custom("nn.functional.dropout", f"{LAYERS}.dropout", also=".dropout")
+custom("nn.functional.alpha_dropout", f"{LAYERS}.dropout", also=".alpha_dropout", strict=True)
+custom("nn.functional.feature_alpha_dropout", f"{LAYERS}.dropout", also=".feature_alpha_dropout", strict=True)
+custom("nn.functional.dropout1d nn.functional.dropout2d nn.functional.dropout3d", f"{LAYERS}.dropout", strict=True)
 for _name in ("dropout", "alpha_dropout", "feature_alpha_dropout"):
     alias(f"{_name}_(input: Tensor, *args, **options)", f"nn.functional.{_name}(input, *args, inplace=True, **options)",
           text=f"Write `nn.functional.{_name}` into a tensor and return it.")  # fmt: skip
-written("nn.functional.embedding", f"{LAYERS}.embedding")
-written("nn.functional.embedding_bag", f"{LAYERS}.embedding", also=".embedding_bag")
-written("nn.functional.one_hot", f"{LAYERS}.embedding", names={"input": "tensor"})
-written("nn.functional.depend", f"{LAYERS}.depend")
+custom("nn.functional.embedding", f"{LAYERS}.embedding")
+custom("nn.functional.embedding_bag", f"{LAYERS}.embedding", also=".embedding_bag")
+custom("nn.functional.one_hot", f"{LAYERS}.embedding", names={"input": "tensor"})
+custom("nn.functional.depend", f"{LAYERS}.depend")
 
 # ------------------------------------------------------------------------------------------------------------- images
 
@@ -135,7 +135,7 @@ alias("nn.functional.upsample_bilinear(input: Tensor, size=None, scale_factor=No
 alias("nn.functional.interpolate_like(input: Tensor, like: Tensor, mode: str = 'nearest', "
       "align_corners: bool | None = None)",
       "nn.functional.interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)")  # fmt: skip
-written("nms roi_align", "sbpjax._core.functions.boxes")
+custom("nms roi_align", "sbpjax._core.functions.boxes")
 op("nn.functional.unfold(input, kernel_size, dilation=1, padding=0, stride=1)", resize.unfold,
    channels="data_format first")  # fmt: skip
 op("nn.functional.fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", resize.fold,
@@ -202,7 +202,7 @@ op(
 note("sparse_softmax_cross_entropy", amp="float32")
 alias("nn.functional.sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor)",
       "_C.sparse_softmax_cross_entropy(logits, labels)")  # fmt: skip
-written("nn.functional.gaussian_nll_loss nn.functional.triplet_margin_with_distance_loss", f"{LAYERS}.loss")
-written("nn.functional.ctc_loss", f"{LAYERS}.ctc", also=".ctc_loss")
+custom("nn.functional.gaussian_nll_loss nn.functional.triplet_margin_with_distance_loss", f"{LAYERS}.loss")
+custom("nn.functional.ctc_loss", f"{LAYERS}.ctc", also=".ctc_loss")
 op("nn.functional.ctc_greedy_decoder(log_probs, input_lengths, merge_repeated=True) -> tuple[Tensor, Tensor]",
    ctc.ctc_greedy_decoder)  # fmt: skip

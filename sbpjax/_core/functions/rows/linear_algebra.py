@@ -6,7 +6,7 @@ Matrices are the last two dims, whole on every rank; batch dims of a global tens
 from __future__ import annotations
 
 from ..table.op_modules import decompose, ldl, matrix, matrix_norm, solve
-from ..table.table import FN, METHOD, alias, op, written
+from ..table.table import FN, METHOD, alias, custom, op
 
 LINEAR_ALGEBRA = "sbpjax._core.functions.linear_algebra.norms"
 READ = FN | METHOD
@@ -14,8 +14,8 @@ NUMPY = {"axis": "dim", "keepdims": "keepdim"}
 FAILS = "\n\nRaises:\n    LinAlgError: a matrix has none; on the CPU and outside compiled programs."
 EIGEN = "eigenvalues eigenvectors"
 
-written("linalg.norm", LINEAR_ALGEBRA, names=NUMPY, out=True, oneflow="self=A ord dim keepdim dtype")
-written(
+custom("linalg.norm", LINEAR_ALGEBRA, names=NUMPY, out=True, oneflow="self=A ord dim keepdim dtype")
+custom(
     "linalg.vector_norm",
     LINEAR_ALGEBRA,
     also="_C.vector_norm",
@@ -67,9 +67,9 @@ op("linalg.solve(A, B, *, left=True)", solve.solve_ex, fails="singular",
 op("linalg.inv_ex(A, *, check_errors: bool = False)", solve.inv_ex, result="inverse info", fails="singular")
 op("linalg.inv(A)", solve.inv_ex, also=".inverse Tensor.inverse _C.inv", fails="singular",
    text="Return the inverses of matrices." + FAILS)  # fmt: skip
-written("linalg.lstsq", LINEAR_ALGEBRA)
-written("linalg.matrix_rank", LINEAR_ALGEBRA, out=True)
-written("linalg.pinv", LINEAR_ALGEBRA, also=".pinverse Tensor.pinverse", out=True)
+custom("linalg.lstsq", LINEAR_ALGEBRA)
+custom("linalg.matrix_rank", LINEAR_ALGEBRA, out=True)
+custom("linalg.pinv", LINEAR_ALGEBRA, also=".pinverse Tensor.pinverse", out=True)
 op(
     "linalg.solve_triangular(A, B, *, upper, left=True, unitriangular=False)",
     solve.solve_triangular,
@@ -79,11 +79,11 @@ op("linalg.tensorsolve(A, B, dims=None)", solve.tensorsolve, fails="singular",
    text="Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first." + FAILS)  # fmt: skip
 op("linalg.tensorinv(A, ind=2)", solve.tensorinv, fails="singular",
    text="Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on." + FAILS)  # fmt: skip
-written("linalg.matrix_power", LINEAR_ALGEBRA, out=True)
+custom("linalg.matrix_power", LINEAR_ALGEBRA, out=True)
 op("linalg.multi_dot(tensors)", solve.multi_dot)
 op("linalg.vander(x, N=None, increasing=True)", solve.vander)
 op("linalg.cross(input, other, *, dim=-1)", matrix.cross, oneflow="input other dim")
-written("linalg.vecdot", LINEAR_ALGEBRA, out=True)
+custom("linalg.vecdot", LINEAR_ALGEBRA, out=True)
 alias("linalg.diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1)",
       "diagonal(A, offset, dim1, dim2)", oneflow="input=A offset dim1 dim2")  # fmt: skip
 
@@ -99,8 +99,8 @@ op("geqrf(input)", decompose.reflections, READ, result="a tau")
 op("ormqr(input, tau, other, left=True, transpose=False)", decompose.reflect, READ)
 op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", decompose.lu_unpack, result="P L U",
    check="unpacked_pivots")  # fmt: skip
-written("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
-written("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
+custom("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
+custom("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
 op("chain_matmul(*matrices)", solve.multi_dot)
 op("vander(x, N=None, increasing=False)", solve.vector_powers, out=False)
 alias("cholesky(input: Tensor, upper: bool = False)", "linalg.cholesky(input, upper=upper)", READ, out=True)
@@ -119,4 +119,4 @@ alias("triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: boo
       "unitriangular: bool = False)",
       "(linalg.solve_triangular(A.mT if transpose else A, b, upper=upper != transpose, unitriangular=unitriangular), "
       "A.clone())", READ, result="solution cloned_coefficient", strict=True, out=True)  # fmt: skip
-written("svd", LINEAR_ALGEBRA, READ, out=True)
+custom("svd", LINEAR_ALGEBRA, READ, out=True)

@@ -6,7 +6,7 @@ A kernel that is an op here, ``_C.fused_glu``, is planned as a whole; another fo
 from __future__ import annotations
 
 from ..table.op_modules import attention, class_loss, gather
-from ..table.table import alias, op, written
+from ..table.table import alias, custom, op
 
 KERNELS = "sbpjax._core.functions.oneflow.kernels"
 ATTENTION = "sbpjax._core.functions.oneflow.attention"
@@ -27,17 +27,17 @@ op("_C.bias_add(x, bias, axis=1)", attention.bias_add, out=False)
 op("_C.gather(x, indices, axis=0)", gather.slices, out=False)
 op("_C.sparse_softmax_cross_entropy(logits, label, depth: int | None = None)",
    class_loss.sparse_softmax_cross_entropy, ignores="depth", check="depth_is_classes", out=False)  # fmt: skip
-written("_C.normalization _C.normalization_add_relu _C.skip_layer_norm _C.skip_rms_norm", KERNELS)
-written("_C.fused_bias_add_dropout _C.fused_scale_mask_softmax_dropout", KERNELS)
-written("_C.fused_bias_add_scale_mask_softmax_dropout _C.fused_scale_tril_softmax_mask_scale", KERNELS)
-written("_C.fused_matmul_bias _C.fused_mlp _C.fused_matmul_bias_add_relu_dropout", KERNELS)
-written("_C.fused_weighted_sum _C.fused_clip_grad", KERNELS)
-written("_C.arg_sort _C.reduce_prod", KERNELS)
-written("_C.amp_white_identity _C.amp_black_identity", KERNELS, names={"in": "x"})
-written("broadcast_like roc_auc_score", KERNELS)
-written("_C.fused_multi_head_attention_inference_v2", ATTENTION)
+custom("_C.normalization _C.normalization_add_relu _C.skip_layer_norm _C.skip_rms_norm", KERNELS)
+custom("_C.fused_bias_add_dropout _C.fused_scale_mask_softmax_dropout", KERNELS)
+custom("_C.fused_bias_add_scale_mask_softmax_dropout _C.fused_scale_tril_softmax_mask_scale", KERNELS)
+custom("_C.fused_matmul_bias _C.fused_mlp _C.fused_matmul_bias_add_relu_dropout", KERNELS)
+custom("_C.fused_weighted_sum _C.fused_clip_grad", KERNELS)
+custom("_C.arg_sort _C.reduce_prod", KERNELS)
+custom("_C.amp_white_identity _C.amp_black_identity", KERNELS, names={"in": "x"})
+custom("broadcast_like roc_auc_score", KERNELS)
+custom("_C.fused_multi_head_attention_inference_v2", ATTENTION)
 for _name in ("nearest_1d", "nearest_2d", "nearest_3d", "linear_1d", "bilinear_2d", "bicubic_2d", "trilinear_3d"):
-    written(f"_C.upsample_{_name}", KERNELS)
+    custom(f"_C.upsample_{_name}", KERNELS)
 
 # ------------------------------------------------------------------------------------------------- other forms of calls
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table.op_modules import cumulative, sort
-from ..table.table import FN, METHOD, NOTHING_SAVED, OUTPUT, op, written
+from ..table.table import FN, METHOD, NOTHING_SAVED, OUTPUT, custom, op
 
 STATISTICS = "sbpjax._core.functions.statistics"
 ORDER = "sbpjax._core.functions.order"
@@ -29,14 +29,14 @@ op(
     saves=NOTHING_SAVED,
 )
 op("mode(input, dim=-1, keepdim=False)", sort.mode, READ, result="values indices")
-written("quantile", STATISTICS, READ, names={"axis": "dim"}, out=True,
+custom("quantile", STATISTICS, READ, names={"axis": "dim"}, out=True,
         oneflow="x=input q dim keepdim interpolation out", amp="cpu:float32")  # fmt: skip
 op("cumsum(input, dim, dtype=None)", cumulative.cumsum, READ, amp="accelerator:float32")
 op("cumprod(input, dim, dtype=None)", cumulative.cumprod, READ, saves=OUTPUT, amp="accelerator:float32")
 op("logcumsumexp(input, dim)", cumulative.logcumsumexp, READ)
 op("cummax(input, dim)", cumulative.cummax, READ, result="values indices", saves=NOTHING_SAVED)
 op("cummin(input, dim)", cumulative.cummin, READ, result="values indices", saves=NOTHING_SAVED)
-written("median nanmedian", ORDER, READ, names={"axis": "dim", "keepdims": "keepdim"}, out=True)
-written("diff", ORDER, READ, names={"axis": "dim"}, out=True)
-written("isin", ORDER, out=True)
-written("Tensor.cumsum_ Tensor.cumprod_", ORDER)
+custom("median nanmedian", ORDER, READ, names={"axis": "dim", "keepdims": "keepdim"}, out=True)
+custom("diff", ORDER, READ, names={"axis": "dim"}, out=True)
+custom("isin", ORDER, out=True)
+custom("Tensor.cumsum_ Tensor.cumprod_", ORDER)

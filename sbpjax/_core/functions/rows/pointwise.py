@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..table.op_modules import arithmetic, compare, complex_ops, elementwise, gamma, powers
-from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, OUTPUT, note, op, written
+from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, OUTPUT, custom, note, op
 
 FUNCTIONS = "sbpjax._core.functions.elementwise"
 COMPLEX = "sbpjax._core.functions.complex_numbers"
@@ -66,7 +66,7 @@ op("bitwise_not(input)", elementwise.bitwise_not, WRITE)
 
 # --------------------------------------------------------------------------------------------------------- two tensors
 
-written("add", FUNCTIONS, READ, also="_C.add")
+custom("add", FUNCTIONS, READ, also="_C.add")
 op("add(input, other, *, alpha=1)", arithmetic.add, INPLACE | INPLACE_FN, numbers="all")
 op("sub(input, other, *, alpha=1)", arithmetic.sub, ALL, also="subtract", inplace=FN, numbers="all")
 op("rsub(input, other, *, alpha=1)", arithmetic.rsub, READ, out=False, numbers="other")
@@ -79,8 +79,8 @@ op(
     also="divide true_divide",
     numbers="all",
 )
-written("pow", FUNCTIONS, READ, amp="accelerator:float32")
-written("Tensor.pow_", FUNCTIONS)
+custom("pow", FUNCTIONS, READ, amp="accelerator:float32")
+custom("Tensor.pow_", FUNCTIONS)
 note("pow_scalar rpow_scalar", amp="accelerator:float32")  # the ops of ``x ** 2`` and ``2 ** x``
 op("floor_divide(input, other)", arithmetic.floor_divide, WRITE, check="divisor", numbers="all")
 op("remainder(input, other)", arithmetic.remainder, WRITE, check="divisor", numbers="one")
@@ -99,9 +99,9 @@ op("xlogy(input, other)", arithmetic.xlogy, ALL, also="special.xlogy", numbers="
 op("copysign(input, other)", arithmetic.copysign, WRITE, numbers="other")
 op("heaviside(input, values)", arithmetic.heaviside, WRITE)
 op("float_power(input, other)", powers.float_power, READ, names={"exponent": "other"}, numbers="one")
-written("Tensor.float_power_", FUNCTIONS)
-written("where", FUNCTIONS, names={"x": "input", "y": "other"}, amp="accelerator:widest")
-written("Tensor.where", FUNCTIONS, own="where_method")
+custom("Tensor.float_power_", FUNCTIONS)
+custom("where", FUNCTIONS, names={"x": "input", "y": "other"}, amp="accelerator:widest")
+custom("Tensor.where", FUNCTIONS, own="where_method")
 op("lerp(input, end, weight)", arithmetic.lerp, ALL)
 op("addcmul(input, tensor1, tensor2, *, value=1)", arithmetic.addcmul, WRITE, amp="accelerator:widest")
 op("addcdiv(input, tensor1, tensor2, *, value=1)", arithmetic.addcdiv, WRITE, amp="accelerator:widest")
@@ -123,7 +123,7 @@ op("bitwise_or(input, other)", compare.bitwise_or, WRITE, numbers="one")
 op("bitwise_xor(input, other)", compare.bitwise_xor, WRITE, numbers="one")
 op("bitwise_left_shift(input, other)", compare.bitwise_left_shift, WRITE, numbers="one")
 op("bitwise_right_shift(input, other)", compare.bitwise_right_shift, WRITE, numbers="one")
-written("allclose equal", FUNCTIONS, READ)
+custom("allclose equal", FUNCTIONS, READ)
 
 # ------------------------------------------------------------------------------------------------------ complex numbers
 
@@ -133,5 +133,5 @@ op("conj_physical(input)", complex_ops.conj, READ | INPLACE)
 op("isreal(input)", complex_ops.isreal, READ, out=False)
 op("complex(real, imag)", complex_ops.complex, exact_out=True)
 op("polar(abs, angle)", complex_ops.polar, exact_out=True)
-written("conj is_conj is_neg resolve_conj resolve_neg", COMPLEX, READ)
-written("real imag view_as_real view_as_complex", COMPLEX)
+custom("conj is_conj is_neg resolve_conj resolve_neg", COMPLEX, READ)
+custom("real imag view_as_real view_as_complex", COMPLEX)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..table.op_modules import matrix, place, products
-from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, op, written
+from ..table.table import FN, INPLACE, INPLACE_FN, METHOD, custom, op
 
 FUNCTIONS = "sbpjax._core.functions.elementwise"
 READ = FN | METHOD
 WRITE = READ | INPLACE
 
-written("matmul", FUNCTIONS, READ, also="_C.matmul linalg.matmul", amp="lower")
+custom("matmul", FUNCTIONS, READ, also="_C.matmul linalg.matmul", amp="lower")
 op("mm(input, mat2)", products.mm, READ, amp="lower", exact_out=True)
 op("bmm(input, mat2, transpose_a=False, transpose_b=False, alpha=1.0)", products.bmm, READ, amp="lower",
    names={"a": "input", "b": "mat2"})  # fmt: skip
@@ -27,12 +27,12 @@ op(
 )
 op("baddbmm(input, batch1, batch2, beta=1, alpha=1)", products.baddbmm, WRITE, also="_C.baddbmm", amp="lower")
 op("addbmm(input, batch1, batch2, beta=1, alpha=1)", products.addbmm, READ, amp="lower")
-written("Tensor.addbmm_", FUNCTIONS)
+custom("Tensor.addbmm_", FUNCTIONS)
 op("addmv(input, mat, vec, beta=1, alpha=1)", products.addmv, WRITE | INPLACE_FN, amp="accelerator:lower")
 op("addr(input, vec1, vec2, beta=1, alpha=1)", products.addr, WRITE, amp="cpu:widest accelerator:lower")
-written("tensordot", FUNCTIONS, amp="cpu:lower accelerator:widest")
-written("einsum", FUNCTIONS, amp="lower")
-written("cross", FUNCTIONS, READ, out=True, amp="accelerator:widest")
+custom("tensordot", FUNCTIONS, amp="cpu:lower accelerator:widest")
+custom("einsum", FUNCTIONS, amp="lower")
+custom("cross", FUNCTIONS, READ, out=True, amp="accelerator:widest")
 op("vdot(input, other)", place.vdot, READ)
 op("tril(input, diagonal=0)", matrix.tril, WRITE)
 op("triu(input, diagonal=0)", matrix.triu, WRITE)

@@ -6,7 +6,7 @@ Of a method several dims may be arguments of their own: ``x.sum(0, 1)`` is ``x.s
 from __future__ import annotations
 
 from ..table.op_modules import distance, reduce, stats
-from ..table.table import FN, INPLACE, METHOD, NOTHING_SAVED, op, written
+from ..table.table import FN, INPLACE, METHOD, NOTHING_SAVED, custom, op
 
 REDUCTIONS = "sbpjax._core.functions.reductions"
 STATISTICS = "sbpjax._core.functions.statistics"
@@ -38,10 +38,10 @@ op("hash_tensor(input, dim=(), *, keepdim=False, mode=0)", reduce.hash_tensor, R
 op("logsumexp(input, dim=None, keepdim=False)", reduce.logsumexp, READ, also="special.logsumexp",
    several="dim",
    amp="accelerator:float32")  # fmt: skip
-written("max min", REDUCTIONS, READ, names=NUMPY)
-written("var std", REDUCTIONS, READ, names=NUMPY, out=True)
-written("var_mean std_mean", REDUCTIONS, names=NUMPY)
-written("norm", REDUCTIONS, READ, names=NUMPY, amp="accelerator:float32")
+custom("max min", REDUCTIONS, READ, names=NUMPY)
+custom("var std", REDUCTIONS, READ, names=NUMPY, out=True)
+custom("var_mean std_mean", REDUCTIONS, names=NUMPY)
+custom("norm", REDUCTIONS, READ, names=NUMPY, amp="accelerator:float32")
 
 op("dist(input, other, p=2.0)", distance.dist, READ)
 op("cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", distance.cdist,
@@ -57,10 +57,10 @@ op(
 )
 op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", stats.trapezoid, also="trapz", out=False)
 op("cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1)", stats.cumulative_trapezoid, out=False)
-written("nanquantile", STATISTICS, READ, names={"axis": "dim"}, out=True)
-written("gradient histogramdd", STATISTICS)
-written("histogram", STATISTICS, READ, strict=True, out=True)
-written("norm_except_dim", STATISTICS, strict=True)
-written("frobenius_norm nuclear_norm", STATISTICS, out=True)
-written("binomial unravel_index", STATISTICS)
-written("Tensor.sum_to_size", STATISTICS)
+custom("nanquantile", STATISTICS, READ, names={"axis": "dim"}, out=True)
+custom("gradient histogramdd", STATISTICS)
+custom("histogram", STATISTICS, READ, strict=True, out=True)
+custom("norm_except_dim", STATISTICS, strict=True)
+custom("frobenius_norm nuclear_norm", STATISTICS, out=True)
+custom("binomial unravel_index", STATISTICS)
+custom("Tensor.sum_to_size", STATISTICS)

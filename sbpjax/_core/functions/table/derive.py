@@ -71,7 +71,7 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
     several = {p.name: REST for p in form.parameters if p.kind is p.VAR_POSITIONAL}
     function: Any = public(plain, {**NUMPY, **several, **row.names}, row.oneflow, strict=row.strict)
     if not form.attributes and not row.check:
-        function = _fast(kind, form, function)
+        function = _add_fast_path(kind, form, function)
     return function
 
 
@@ -326,8 +326,8 @@ class Form:
         row, fn, defaults = self.row, self.fn, self._defaults()
         space = {
             "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
-            "_hashable": hashable, "_number": _number, "_several": _several, "_dtype": dtypes.np_of,
-            "_write_into": write_into, "_into_out": into_out, "_listed": list_tensors, "_spread": _spread,
+            "_hashable": hashable, "_number": _number, "_several": _hashable_value, "_dtype": dtypes.np_of,
+            "_write_into": write_into, "_into_out": into_out, "_listed": list_tensors, "_spread": _unpack_sequence,
             "_reduced_by": reduced_by, "_NUMBERS": NUMBERS, "_no_number": no_number, "Tensor": Tensor,
             "Sequence": Sequence, "__name__": __name__, **self.defaults,
         }  # fmt: skip
@@ -353,11 +353,11 @@ def _check_of(row: Row) -> Callable:
     return getattr(importlib.import_module("sbpjax._core.functions.table.checks"), row.check)
 
 
-def _spread(values: tuple) -> tuple:
+def _unpack_sequence(values: tuple) -> tuple:
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], (list, tuple)) else values
 
 
-def _several(value):
+def _hashable_value(value):
     return tuple(value.tolist()) if isinstance(value, Tensor) and value.ndim else hashable(value)
 
 
@@ -368,7 +368,7 @@ def _number(value):
 # ------------------------------------------------------------------------------------------------------ the short ways
 
 
-def _fast(kind: str, form: Form, function: Any) -> Any:
+def _add_fast_path(kind: str, form: Form, function: Any) -> Any:
     """Return a function whose calls with its tensors alone, in order, go to dispatch at once."""
     names = [p.name for p in form.parameters]
     if names not in (["input"], ["input", "other"]) or kind.startswith("inplace"):

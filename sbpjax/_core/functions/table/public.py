@@ -110,7 +110,7 @@ def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
     return out.dtype
 
 
-def take_oneflow(space: dict[str, Any], namespace: str) -> None:
+def add_oneflow_arguments(space: dict[str, Any], namespace: str) -> None:
     """Add OneFlow's arguments to functions and classes of a module.
 
     Args:

@@ -7,15 +7,16 @@ a signature, a docstring, and argument errors. The rows are in `_core.functions.
 
 * the call form is the signature for users. Names that the pure op in `_core.ops` has as attributes are attributes, the
   others are its tensors, in order. The types of attributes are the op's.
-* `op` rows are derived from the form; `written` rows name a function with logic of its own, which is made public;
+* `op` rows are derived from the form; `custom` rows name a function with logic of its own, which is made public;
   `alias` rows are other forms of existing calls: ``alias("_C.rint(x: Tensor)", "x.round()")``.
 * a dotted name, ``special.entr(input)``, is in that package; `also` gives further names.
-* importing sbpjax reads the rows and imports no op (`op_modules`): a name is made on first access (`found`), a method
-  by a `LazyMethod` that is in the class until then.
+* importing sbpjax reads the rows and imports no op (`op_modules`): a name is made on first access (`find_function`), a
+  method by a `LazyMethod` that is in the class until then.
 * facts about the op itself (`saves`, `amp`) are handed to the packages below, which declare the tables for them.
 
-Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` calls `found("", "gcd")`; the row
-imports `_core.ops.special.pairs`, `derive` writes the function, and the package keeps it.
+Worked case: ``sbpjax.gcd`` is no attribute of the package yet, so its ``__getattr__`` calls
+`find_function("", "gcd")`; the row imports `_core.ops.special.pairs`, `derive` writes the function, and the package
+keeps it.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def op(form: str, function: Any, shows: int = FN, *, saves: str = "", amp: str =
     return _add(Row(form, function.path, shows, **facts))
 
 
-def written(
+def custom(
     name: str, module: str, shows: int = FN, *, own: str = "", saves: str = "", amp: str = "", **facts: Any
 ) -> None:
     """Add rows for functions with logic of their own.
@@ -110,24 +111,24 @@ def _add(row: Row) -> Row:
     own = "nn" if namespace == "nn.functional" else "function"
     for name in [row.name, *row.also.split()]:
         if "." in name:
-            _show(*name.rsplit(".", 1), row, own)
+            _add_public_name(*name.rsplit(".", 1), row, own)
             continue
         if shows & FN:
-            _show(namespace, name, row, own)
+            _add_public_name(namespace, name, row, own)
         if shows & METHOD:
-            _show("Tensor", name, row, "method" if row.several else own)
+            _add_public_name("Tensor", name, row, "method" if row.several else own)
         if shows & INPLACE:
-            _show("Tensor", f"{name}_", row, "inplace")
+            _add_public_name("Tensor", f"{name}_", row, "inplace")
         if shows & INPLACE_FN:
-            _show("", f"{name}_", row, "inplace function")
+            _add_public_name("", f"{name}_", row, "inplace function")
         if shows & NN:
-            _show("nn.functional", name, row, "nn")
+            _add_public_name("nn.functional", name, row, "nn")
         if shows & NN_INPLACE:
-            _show("nn.functional", f"{name}_", row, "inplace function")
+            _add_public_name("nn.functional", f"{name}_", row, "inplace function")
     return row
 
 
-def _show(namespace: str, name: str, row: Row, kind: str) -> None:
+def _add_public_name(namespace: str, name: str, row: Row, kind: str) -> None:
     _PUBLIC_ROWS.setdefault(namespace, {})[name] = row, kind
     if namespace == "Tensor":
         setattr(Tensor, name, LazyMethod(name))
@@ -142,12 +143,12 @@ class LazyMethod:
         self.name = name
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        method: Any = found("Tensor", self.name)
+        method: Any = find_function("Tensor", self.name)
         setattr(Tensor, self.name, method)
         return method if instance is None else method.__get__(instance, owner)
 
 
-def found(namespace: str, name: str) -> Callable:
+def find_function(namespace: str, name: str) -> Callable:
     """Return the function that the table has in a package under a name.
 
     Raises:
@@ -156,12 +157,12 @@ def found(namespace: str, name: str) -> Callable:
     row, kind = _PUBLIC_ROWS[namespace][name]
     function = row.made.get(kind)
     if function is None:
-        function = row.made[kind] = derived(row, kind, _at)
+        function = row.made[kind] = derived(row, kind, _find_or_none)
     return function
 
 
-def _at(namespace: str, name: str) -> Callable | None:
-    return found(namespace, name) if has(namespace, name) else None
+def _find_or_none(namespace: str, name: str) -> Callable | None:
+    return find_function(namespace, name) if has(namespace, name) else None
 
 
 def has(namespace: str, name: str) -> bool:
@@ -174,7 +175,7 @@ def names(namespace: str) -> list[str]:
     return list(_PUBLIC_ROWS.get(namespace, ()))
 
 
-def face(
+def reexport_hooks(
     namespace: str,
     space: dict[str, Any],
     *beside: str,
@@ -213,7 +214,7 @@ def face(
             if "Tensor" in beside and callable(getattr(Tensor, name, None)):
                 return getattr(Tensor, name)
             raise absent_names.absent(namespace, name)
-        value = space[name] = found(home, name)
+        value = space[name] = find_function(home, name)
         return value
 
     def list_names() -> list[str]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sbpjax._core.planner.memory.limit import holds_bytes
+from sbpjax._core.planner.memory.limit import peak_bytes
 from sbpjax._core.planner.prices.launches import launches
 from sbpjax._core.programs.plan import Plan
 from sbpjax.graph.auto.planning_problem import PlanningProblem
@@ -70,7 +70,7 @@ def totals(problem: PlanningProblem, plan: Plan, name: str) -> Totals:
         for x, codes in zip(problem.inputs, plan.in_codes, strict=True)
         if x.shape and len(codes) == len(problem.sizes)
     )
-    live = holds_bytes(plan, problem.out_pins, problem.placement.type)
+    live = peak_bytes(plan, problem.out_pins, problem.placement.type)
     cost, number = problem.cost, sum(launches(plan, problem.cost).values())
     sent = cost.with_latency(0.0)
     collectives_us = sum(sent.collectives_us(b.steps) * b.times for b in plan.boxings)

@@ -97,7 +97,7 @@ class _Walk:
                 position, chain = self.waiting[owned[0]]
                 self.waiting[eqn.outvars[0]] = (position, (eqn, *chain))
                 continue
-            self._meet(eqn)
+            self._assign_equation(eqn)
 
     def _code(self, v) -> int | None:
         """Return the code of a value; None of a parameter that is not decided."""
@@ -118,7 +118,7 @@ class _Walk:
         if v in self.learned:
             self.learned.add(copy)
 
-    def _meet(self, eqn) -> None:
+    def _assign_equation(self, eqn) -> None:
         given = [self._code(v) for v in eqn.invars]
         strategy = self._strategy(eqn, given) if eqn.outvars else None
         for v, known, code in zip(eqn.invars, given, strategy.ins if strategy else (), strict=False):

@@ -20,7 +20,7 @@ from jax import lax
 
 from ..dims import fail
 from ..layers.activation import softmax, softmax_where
-from ..promote import BOOL, cast, compute_dtype, joint_shape, spread
+from ..promote import BOOL, broadcast_to, cast, compute_dtype, joint_shape
 from ..randoms.random import dropout
 from .primitive import attention
 from .scores import EVERY_KEY, Scores, Window, in_window, may_hide_all
@@ -149,7 +149,7 @@ def _broadcast(*arrays):
         lead = joint_shape(*(x.shape[:-2] for x in arrays))
     except ValueError:  # `_check` raises the error
         return arrays
-    return tuple(spread(x, (*lead, *x.shape[-2:])) for x in arrays)
+    return tuple(broadcast_to(x, (*lead, *x.shape[-2:])) for x in arrays)
 
 
 def _check(query, key, value, mask, dropout_key, dropout_p, is_causal, enable_gqa) -> None:
@@ -280,10 +280,10 @@ def _weights(scores, mask, segments, how: Scores, groups: int):
         if mask.dtype == BOOL:
             hides.append(mask)
         else:
-            scores = lax.add(scores, cast(spread(mask, scores.shape), scores.dtype))
+            scores = lax.add(scores, cast(broadcast_to(mask, scores.shape), scores.dtype))
     if not hides:
         return softmax(scores, dim=-1)
-    keep = functools.reduce(lax.bitwise_and, [spread(x, scores.shape) for x in hides])
+    keep = functools.reduce(lax.bitwise_and, [broadcast_to(x, scores.shape) for x in hides])
     if not may_hide_all(mask, segments, how):
         return softmax_where(scores, keep)
     # A row without any key gives 0, not 0 / 0: the lowest finite score for all, and the weights cleared after.
@@ -296,6 +296,7 @@ def _same(rows, keys, groups: int):
     """Return ``(..., 1, T, S)``, with groups ``(..., 1, 1, T, S)``: where segments ``(..., 1, T)`` and keys' agree."""
     shape = (*joint_shape(rows.shape[:-1], keys.shape[:-1]), rows.shape[-1], keys.shape[-1])
     same = lax.eq(
-        spread(lax.expand_dims(rows, (rows.ndim,)), shape), spread(lax.expand_dims(keys, (keys.ndim - 1,)), shape)
+        broadcast_to(lax.expand_dims(rows, (rows.ndim,)), shape),
+        broadcast_to(lax.expand_dims(keys, (keys.ndim - 1,)), shape),
     )
     return same if groups == 1 else lax.expand_dims(same, (same.ndim - 2,))

@@ -92,7 +92,7 @@ class _Blocks:
         """Return the rows of block ``j`` of ``(S, ...)``."""
         return lax.dynamic_slice_in_dim(x, j * self.bk, self.bk, 0)
 
-    def reach(self, i, segments=None):
+    def key_block_range(self, i, segments=None):
         """Return the first block of keys that the queries of block ``i`` read, and the one after the last.
 
         Args:
@@ -111,7 +111,7 @@ class _Blocks:
         first = jnp.maximum(first, jnp.where(meets, number, every).min())
         return first, jnp.minimum(last, jnp.where(meets, number + 1, none).max())
 
-    def over_keys(self, i, segments, step, start):
+    def scan_keys(self, i, segments, step, start):
         """Return the state after all blocks of keys that the queries of block ``i`` read.
 
         Args:
@@ -120,7 +120,7 @@ class _Blocks:
             step: ``(j, state, hides) -> state``; hides: whether some keys of the block are hidden from some queries.
             start: the first state.
         """
-        first, last = self.reach(i, segments)
+        first, last = self.key_block_range(i, segments)
         if segments is not None or self.how.window[0] is not None or self.part.keys is not None:
             return lax.fori_loop(first, last, functools.partial(step, hides=True), start)
         whole, right = np.int32(self.keys // self.bk), self.how.window[1]
@@ -131,7 +131,7 @@ class _Blocks:
             return state
         return lax.fori_loop(whole, last, functools.partial(step, hides=True), state)
 
-    def place(self, n):
+    def mask_index(self, n):
         """Return where the mask of head ``n`` is among the masks."""
         at = 0
         for size, own in zip(self.lead[::-1], _strides(self.mask_lead)[::-1], strict=True):
@@ -141,7 +141,7 @@ class _Blocks:
     def mask_block(self, n, i, j):
         """Return where a block's mask begins and its shape."""
         _, groups, rows, keys = self.mask.shape
-        begin = (self.place(n), 0, i * self.bq if rows > 1 else 0, j * self.bk if keys > 1 else 0)
+        begin = (self.mask_index(n), 0, i * self.bq if rows > 1 else 0, j * self.bk if keys > 1 else 0)
         return [jnp.asarray(x, np.int32) for x in begin], (
             1,
             groups,
@@ -235,7 +235,7 @@ def forward(q, k, v, mask, segments, how: Scores, *, part: Part = WHOLE, one_by_
 
             count = qi.shape[0]
             start = jnp.zeros(count, b.wide), jnp.full(count, -np.inf, b.wide), jnp.zeros((count, v.shape[-1]), b.wide)
-            total, m, acc = b.over_keys(i, segments, keys, start)
+            total, m, acc = b.scan_keys(i, segments, keys, start)
             out, lse = acc / total[:, None], m + jnp.log(total)
             if empty_is_zero:
                 out, lse = jnp.where(total[:, None] == 0, 0, out), jnp.where(total == 0, np.inf, lse)
@@ -298,7 +298,7 @@ def backward(
                 return dq + _dot(ds, kj, 1, 0, b.wide), dk, dv, dmask
 
             start = (jnp.zeros(qi.shape, b.wide), *grads)
-            dq, *grads = b.over_keys(i, segments, keys, start)
+            dq, *grads = b.scan_keys(i, segments, keys, start)
             return tuple(grads), (dq * scale).reshape(b.groups, b.bq, -1).astype(q.dtype)
 
         columns = [jnp.zeros((x.shape[1], x.shape[0]), b.wide) for x in (k, v)]

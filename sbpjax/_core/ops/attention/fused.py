@@ -16,7 +16,7 @@ from ..layers import activation as functions
 from ..layers.activation import gelu, softmax
 from ..linalg.matrix import _offsets
 from ..linalg.products import linear
-from ..promote import cast, joint_shape, spread
+from ..promote import broadcast_to, cast, joint_shape
 from ..randoms.random import dropout
 
 
@@ -49,9 +49,9 @@ def fast_gelu_mul(x, multiplier, /):
 def scale_mask_softmax(x, mask, /, fill_value: float = 0.0, scale: float = 1.0):
     """Return the softmax over the last dim of ``scale * x`` where the mask holds, of ``fill_value`` elsewhere."""
     scaled = lax.mul(x, cast(scale, x.dtype))
-    kept = spread(cast(mask, np.bool_), joint_shape(x.shape, mask.shape))
-    filled = spread(cast(fill_value, x.dtype), kept.shape)
-    return softmax(lax.select_n(kept, filled, spread(scaled, kept.shape)), dim=-1)
+    kept = broadcast_to(cast(mask, np.bool_), joint_shape(x.shape, mask.shape))
+    filled = broadcast_to(cast(fill_value, x.dtype), kept.shape)
+    return softmax(lax.select_n(kept, filled, broadcast_to(scaled, kept.shape)), dim=-1)
 
 
 def scale_mask_softmax_dropout(x, mask, key=None, /, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5):
@@ -73,7 +73,7 @@ def scale_tril_softmax_mask_scale(
     """Return the softmax of the scaled lower triangle after dropout (if a key is given), and before."""
     keep = lax.le(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal))
     scaled = lax.mul(x, cast(tril_scale_value, x.dtype))
-    weights = softmax(lax.select_n(keep, spread(cast(tril_fill_value, x.dtype), x.shape), scaled), dim=-1)
+    weights = softmax(lax.select_n(keep, broadcast_to(cast(tril_fill_value, x.dtype), x.shape), scaled), dim=-1)
     return (weights if key is None else dropout(key, weights, p=p)), weights
 
 
@@ -81,7 +81,7 @@ def scale_tril(x, /, diagonal: int = 0, fill_value: float = 0.0, scale: float = 
     """Return the lower triangle times a scale, and ``fill_value`` above it."""
     keep = lax.le(_offsets(x.shape, x.ndim - 2, x.ndim - 1), np.int32(diagonal))
     scaled = lax.mul(x, cast(scale, x.dtype))
-    return lax.select_n(keep, spread(cast(fill_value, x.dtype), x.shape), scaled)
+    return lax.select_n(keep, broadcast_to(cast(fill_value, x.dtype), x.shape), scaled)
 
 
 def self_attention(x, /, head_size: int, alpha: float):

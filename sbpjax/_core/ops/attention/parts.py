@@ -22,7 +22,7 @@ from .primitive import attention_grad_p, attention_p
 from .scores import EVERY_KEY, Scores, may_hide_all
 
 
-def attend(q, k, v, mask, segments, how: Scores, kernel: str, part: Part):
+def attend_part(q, k, v, mask, segments, how: Scores, kernel: str, part: Part):
     """Return the result of some queries and keys, and its lse, -inf with a result of 0 where no key is read.
 
     Args:
@@ -41,11 +41,13 @@ def attend(q, k, v, mask, segments, how: Scores, kernel: str, part: Part):
     if how.window != EVERY_KEY:
         out, lse = attention_blocks.forward(q, k, v, mask, segments, how, part=part)
     else:
-        out, lse = equation(q, k, v, seen(mask, part.keys, q.ndim, k.shape[-2]), segments, how, kernel)
-    return alive(out, lse)
+        out, lse = bind_attention(
+            q, k, v, mask_padded_keys(mask, part.keys, q.ndim, k.shape[-2]), segments, how, kernel
+        )
+    return zero_empty_rows(out, lse)
 
 
-def equation(q, k, v, mask, segments, how: Scores, kernel: str):
+def bind_attention(q, k, v, mask, segments, how: Scores, kernel: str):
     """Return attention and its lse as one equation, whose queries and keys are numbered from 0."""
     extras = (*(() if mask is None else (mask,)), *(segments or ()))
     return attention_p.bind(q, k, v, *extras, how=how, segmented=segments is not None, kernel=kernel, across=())
@@ -55,7 +57,7 @@ def gradients(q, k, v, mask, segments, how: Scores, kernel: str, part: Part, out
     """Return a part's contribution to the gradients of its queries, keys and values, and of its mask if `mask_grad`.
 
     Args:
-        q: as in `attend`, like the next seven.
+        q: as in `attend_part`, like the next seven.
         k: keys.
         v: values.
         mask: mask.
@@ -70,11 +72,13 @@ def gradients(q, k, v, mask, segments, how: Scores, kernel: str, part: Part, out
     """
     if how.window != EVERY_KEY or mask_grad:
         return attention_blocks.backward(q, k, v, mask, segments, how, out, lse, ct, mask_grad=mask_grad, part=part)
-    return equation_grad(q, k, v, seen(mask, part.keys, q.ndim, k.shape[-2]), segments, how, kernel, out, lse, ct)
+    return equation_grad(
+        q, k, v, mask_padded_keys(mask, part.keys, q.ndim, k.shape[-2]), segments, how, kernel, out, lse, ct
+    )
 
 
 def equation_grad(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct):
-    """Return the gradients of queries, keys and values by one equation; see `equation`."""
+    """Return the gradients of queries, keys and values by one equation; see `bind_attention`."""
     extras = (*(() if mask is None else (mask,)), *(segments or ()))
     return attention_grad_p.bind(
         q, k, v, out, lse, *extras, ct,
@@ -82,7 +86,7 @@ def equation_grad(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, c
     )  # fmt: skip
 
 
-def seen(mask, count, rank: int, keys: int):
+def mask_padded_keys(mask, count, rank: int, keys: int):
     """Return a mask that also hides the keys from number ``count`` on; None hides none.
 
     Args:
@@ -99,7 +103,7 @@ def seen(mask, count, rank: int, keys: int):
     return mask & own if mask.dtype == BOOL else jnp.where(own, mask, -np.inf)
 
 
-def alive(out, lse):
+def zero_empty_rows(out, lse):
     """Return a result and its lse in the wide dtype, 0 and -inf where no key was read."""
     wide = compute_dtype(out.dtype)
     empty = jnp.isinf(lse)
@@ -118,7 +122,7 @@ def join_parts(one, other):
     )
 
 
-def joined_over(out, lse, names: tuple[str, ...]):
+def combine_across_ranks(out, lse, names: tuple[str, ...]):
     """Return the result and lse of the parts of all ranks on some axes together, on each of them."""
     most = lax.pmax(lse, names)
     safe = jnp.where(most == -np.inf, 0, most)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import lax
 
-from ..alone import alone
+from ..alone import run_isolated
 from . import products as conv_products
 from .products import windows
 
@@ -46,7 +46,7 @@ def output(x, w, p, by_xla: Callable):
     counts = conv_products.sizes(p)
     if p["groups"] == 1 and not conv_products.are_few(x.shape[0], counts, w.shape[0]):
         return by_xla(x, w, p)
-    if p["groups"] == 1 or (not _is_short(w) and conv_products.fits(p, x.shape[0], counts, w.shape[1])):
+    if p["groups"] == 1 or (not _has_few_terms(w) and conv_products.fits(p, x.shape[0], counts, w.shape[1])):
         return conv_products.output(x, w, p, counts)
     padding = [(low, high, 0) for low, high in p["padding"]]
     return _convolve(x, w, strides=p["strides"], padding=padding, dilation=p["dilation"], groups=p["groups"])
@@ -56,11 +56,13 @@ def image(y, w, p, by_xla: Callable):
     """Return the gradient of the image, of that of the output `y`; other arguments as in `output`."""
     padding = input_padding(p, y.shape[2:])
     if p["groups"] == 1 and is_pointwise(p["window"], p["padding"]):
-        return lax.pad(_mixed_back(y, w.reshape(w.shape[:2])), y.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding))
+        return lax.pad(
+            _mix_channels_transposed(y, w.reshape(w.shape[:2])), y.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding)
+        )
     if p["groups"] == 1 and not conv_products.are_few(y.shape[0], y.shape[2:], w.shape[0]):
         return by_xla(y, w, p)
     turned = swap_channels(lax.rev(w, range(2, w.ndim)), p["groups"])
-    if p["groups"] == 1 or (not _is_short(turned) and conv_products.fits(p, y.shape[0], y.shape[2:], w.shape[1])):
+    if p["groups"] == 1 or (not _has_few_terms(turned) and conv_products.fits(p, y.shape[0], y.shape[2:], w.shape[1])):
         return conv_products.image(y, w, p)
     strides = (1,) * len(padding)
     return _convolve(y, turned, strides=strides, padding=padding, dilation=p["dilation"], groups=p["groups"])
@@ -133,7 +135,7 @@ def _mix_channels(x, w):
     return out.reshape(x.shape[0], w.shape[0], *x.shape[2:])
 
 
-def _mixed_back(y, w):
+def _mix_channels_transposed(y, w):
     """Return pixels ``(N, O, ...)`` whose channels are mixed by a matrix ``(O, C)`` turned round.
 
     A product that sums over the rows of its left operand is none of XLA:CPU's fast ones. With 2048 to 1024 channels of
@@ -150,7 +152,7 @@ def _mixed_back(y, w):
     return out.reshape(y.shape[0], w.shape[1], *y.shape[2:])
 
 
-def _is_short(w) -> bool:
+def _has_few_terms(w) -> bool:
     """Return whether the sum that is an output has few terms."""
     taps = math.prod(w.shape[2:])
     return taps * w.shape[1] <= _MOST_TERMS or (taps <= _MOST_TAPS and w.shape[1] == 1)
@@ -162,9 +164,9 @@ def _convolve(x, w, *, strides, padding, dilation, groups: int):
     def pad(x):
         return lax.pad(x, x.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding))
 
-    if not _is_short(w):
+    if not _has_few_terms(w):
         return _group_by_group(pad(x), w, strides, dilation, groups)
-    return alone(lambda x, w: _sum_of_shifted(pad(x), w, strides, dilation, groups), x, w)
+    return run_isolated(lambda x, w: _sum_of_shifted(pad(x), w, strides, dilation, groups), x, w)
 
 
 def _sum_of_shifted(padded, w, strides, dilation, groups: int):

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail
-from ..promote import INT64, cast, compute_dtype, is_float, spread
+from ..promote import INT64, broadcast_to, cast, compute_dtype, is_float
 from ..shapes.gather import pick
 from .conv import _add_batch_dim, per_dim
 
@@ -254,7 +254,7 @@ def avg_pool(
             divisor = divisor * found
     if isinstance(divisor, np.ndarray):
         divisor = divisor.reshape((1,) * (x.ndim - divisor.ndim) + divisor.shape)
-        x = lax.div(x, spread(divisor.astype(x.dtype), (1, 1, *divisor.shape[2:])))
+        x = lax.div(x, broadcast_to(divisor.astype(x.dtype), (1, 1, *divisor.shape[2:])))
     else:
         x = lax.div(x, np.asarray(divisor, x.dtype))
     x = cast(x, dtype)

@@ -22,19 +22,19 @@ _LOADS = 4  # blocks on their way from memory
 _HOPPER = ("9.0", "9.0a")
 
 
-def _takes(x, *widths: int) -> bool:
+def _supports(x, *widths: int) -> bool:
     fits = all(n % _BLOCK == 0 and n for n in widths)
     return str(x.dtype) in ("bfloat16", "float16") and fits and x.size > 0
 
 
-def takes_matmul(x, w, transposed: bool) -> bool:
+def supports_matmul(x, w, transposed: bool) -> bool:
     """Return whether the kernel computes the products of rows ``(L, M, in)``."""
-    return _takes(x, *w.shape[1:]) and _is_hopper()
+    return _supports(x, *w.shape[1:]) and _is_hopper()
 
 
-def takes_outer(x, y) -> bool:
+def supports_outer(x, y) -> bool:
     """Return whether the kernel computes the sums of rows' products."""
-    return _takes(x, x.shape[-1], y.shape[-1]) and _is_hopper() and hasattr(jax.devices()[0], "core_count")
+    return _supports(x, x.shape[-1], y.shape[-1]) and _is_hopper() and hasattr(jax.devices()[0], "core_count")
 
 
 def _is_hopper() -> bool:

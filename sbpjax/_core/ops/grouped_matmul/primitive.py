@@ -170,7 +170,7 @@ def _as_matrices(x, starts, sizes):
     return x.reshape(lead, *x.shape[-2:]), *(s.reshape(lead, s.shape[-1]) for s in (starts, sizes))
 
 
-def _as_kernel_takes(arrays, starts, sizes, is_packed: bool):
+def _pack_for_kernel(arrays, starts, sizes, is_packed: bool):
     """Return rows as one sequence, group by group from the first row, sizes, and how to bring a result back."""
     if not is_packed or arrays[0].shape[0] > 1:
         return in_tiles.packed(arrays, starts, sizes)
@@ -181,8 +181,8 @@ def _as_kernel_takes(arrays, starts, sizes, is_packed: bool):
 def _matmul_on(x, w, starts, sizes, *, transposed, packed, platform):
     rows, starts, sizes = _as_matrices(x, starts, sizes)
     kernel = _KERNELS.get(platform)
-    if kernel is not None and kernel.takes_matmul(rows, w, transposed):
-        (flat,), of_group, back = _as_kernel_takes([rows], starts, sizes, packed)
+    if kernel is not None and kernel.supports_matmul(rows, w, transposed):
+        (flat,), of_group, back = _pack_for_kernel([rows], starts, sizes, packed)
         out = back(kernel.matmul(flat, w, of_group, transposed=transposed))
     else:
         out = in_tiles.matmul(rows, w, starts, sizes, transposed=transposed, on_cpu=platform in ("cpu", "tpu"))
@@ -193,8 +193,8 @@ def _outer_on(x, y, starts, sizes, *, packed, platform):
     a, flat_starts, flat_sizes = _as_matrices(x, starts, sizes)
     b = y.reshape(*a.shape[:2], y.shape[-1])
     kernel = _KERNELS.get(platform)
-    if kernel is not None and kernel.takes_outer(a, b):
-        flat, of_group, _ = _as_kernel_takes([a, b], flat_starts, flat_sizes, packed)
+    if kernel is not None and kernel.supports_outer(a, b):
+        flat, of_group, _ = _pack_for_kernel([a, b], flat_starts, flat_sizes, packed)
         return [kernel.outer(*flat, of_group)]
     return [in_tiles.outer(a, b, flat_starts, flat_sizes, on_cpu=platform in ("cpu", "tpu"))]
 

@@ -20,18 +20,18 @@ megablox = LazyModule("jax.experimental.pallas.ops.tpu.megablox.gmm")  # Pallas
 _ROWS = 512
 
 
-def _takes(x, y) -> bool:
+def _supports(x, y) -> bool:
     return str(x.dtype) in ("bfloat16", "float32") and min(x.size, y.size) > 0
 
 
-def takes_matmul(x, w, transposed: bool) -> bool:
+def supports_matmul(x, w, transposed: bool) -> bool:
     """Return whether the kernel computes the products of rows ``(L, M, in)``."""
-    return _takes(x, w)
+    return _supports(x, w)
 
 
-def takes_outer(x, y) -> bool:
+def supports_outer(x, y) -> bool:
     """Return whether the kernel computes the sums of rows' products."""
-    return _takes(x, y)
+    return _supports(x, y)
 
 
 def _up(length: int, block: int = 128) -> int:

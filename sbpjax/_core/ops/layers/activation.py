@@ -14,8 +14,8 @@ import jax
 from jax import lax
 
 from ..dims import fail, no_complex, one
-from ..promote import BOOL, cast, compute_dtype, is_float, promote, spread
-from ..slopes import kept, slopes, without
+from ..promote import BOOL, broadcast_to, cast, compute_dtype, is_float, promote
+from ..slopes import slopes, zero_unless, zero_where
 
 
 def _float_only(x, name: str):
@@ -30,7 +30,7 @@ def _number(value, x):
 
 def _pick(condition, x, y):
     """Return x where the condition holds, else y; x and y may be scalars."""
-    return lax.select_n(condition, spread(y, condition.shape), spread(x, condition.shape))
+    return lax.select_n(condition, broadcast_to(y, condition.shape), broadcast_to(x, condition.shape))
 
 
 def _wide(function):
@@ -344,7 +344,7 @@ def _within(x):
     return lax.bitwise_and(lax.gt(x, _number(-3, x)), lax.lt(x, _number(3, x)))
 
 
-@slopes(lambda t, out, x: kept(lax.mul(t, _number(1 / 6, x)), _within(x)))
+@slopes(lambda t, out, x: zero_unless(lax.mul(t, _number(1 / 6, x)), _within(x)))
 def _hardsigmoid(x):
     return lax.div(_zero_to_six(x), _number(6, x))
 
@@ -368,7 +368,7 @@ def hardswish(x, /):
 def _slope_of_hardswish(t, out, x):
     rising = lax.add(lax.div(x, _number(3, x)), _number(0.5, x))
     slope = _pick(lax.lt(x, _number(3, x)), rising, _number(1, x))  # NaN has the slope on the right
-    return lax.mul(t, without(slope, lax.le(x, _number(-3, x))))
+    return lax.mul(t, zero_where(slope, lax.le(x, _number(-3, x))))
 
 
 @slopes(_slope_of_hardswish)

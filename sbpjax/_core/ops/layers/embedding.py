@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail
-from ..promote import BOOL, INT64, cast, compute_dtype, promote, spread
+from ..promote import BOOL, INT64, broadcast_to, cast, compute_dtype, promote
 from ..shapes.gather import FILL, _integers, pick, put_rows, take_rows
 
 
@@ -84,7 +84,7 @@ def one_hot(x, /, num_classes: int, on_value=1, off_value=0, dtype=INT64):
     hit = lax.eq(classes, lax.expand_dims(x, (x.ndim,)))
     if (on_value, off_value) == (1, 0):
         return cast(hit, dtype)
-    on, off = (spread(cast(v, dtype), shape) for v in (on_value, off_value))
+    on, off = (broadcast_to(cast(v, dtype), shape) for v in (on_value, off_value))
     return lax.select_n(hit, off, on)
 
 
@@ -169,7 +169,7 @@ def searchsorted(edges, x, /, right: bool = False, dtype=INT64):
         edges_full, x_full = lax.expand_dims(edges, (edges.ndim - 1,)), lax.expand_dims(x, (np.ndim(x),))
     hit = before(edges_full, x_full)
     if np.dtype(x.dtype).kind == "f":  # NaN goes last
-        hit = lax.bitwise_or(hit, spread(lax.ne(x_full, x_full), hit.shape))
+        hit = lax.bitwise_or(hit, broadcast_to(lax.ne(x_full, x_full), hit.shape))
     return lax.reduce_sum(cast(hit, dtype), (hit.ndim - 1,))
 
 
@@ -259,7 +259,7 @@ def reduce_bags(
 ):
     """Return sums, means or maxima of rows that were looked up, see `embedding_bag`."""
     if per_sample_weights is not None:
-        rows = lax.mul(rows, spread(lax.expand_dims(cast(per_sample_weights, rows.dtype), (x.ndim,)), rows.shape))
+        rows = lax.mul(rows, broadcast_to(lax.expand_dims(cast(per_sample_weights, rows.dtype), (x.ndim,)), rows.shape))
     counted = None
     if padding_idx is not None:
         counted = lax.ne(x, np.asarray(padding_idx, x.dtype))
@@ -269,9 +269,9 @@ def reduce_bags(
     bag = _bag_of(offsets, x.shape[0])
     if mode == "max":
         number = lax.broadcasted_iota(INT64, (bags, x.shape[0]), 0)
-        inside = lax.eq(spread(lax.expand_dims(bag, (0,)), number.shape), number)
+        inside = lax.eq(broadcast_to(lax.expand_dims(bag, (0,)), number.shape), number)
         if counted is not None:
-            inside = lax.bitwise_and(inside, spread(counted, inside.shape))
+            inside = lax.bitwise_and(inside, broadcast_to(counted, inside.shape))
         return _largest(lax.broadcast_in_dim(rows, (bags, *rows.shape), (1, 2)), inside)
     if counted is not None:
         rows = lax.select_n(lax.broadcast_in_dim(counted, rows.shape, (0,)), lax.full_like(rows, 0), rows)
@@ -298,7 +298,7 @@ def _sums(rows, bag, bags: int):
 def _shares(total, count):
     """Return sums over their counts; an empty bag stays 0."""
     count = lax.max(count, np.ones((), count.dtype))
-    return lax.div(total, spread(lax.expand_dims(count, (1,)), total.shape))
+    return lax.div(total, broadcast_to(lax.expand_dims(count, (1,)), total.shape))
 
 
 def _largest(rows, counted):

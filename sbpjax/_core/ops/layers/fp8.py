@@ -100,7 +100,7 @@ def linear_fp8(x, weight, bias=None, /):
     return out if bias is None else lax.add(out, lax.broadcast_in_dim(bias, out.shape, (out.ndim - 1,)))
 
 
-def takes(x_shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> bool:
+def is_fp8_worthwhile(x_shape: tuple[int, ...], weight_shape: tuple[int, ...]) -> bool:
     """Return whether a linear layer gains from 8-bit floats.
 
     Dims must be multiples of 16. A layer with 8 times more outputs than inputs is the head of a vocabulary: its logits

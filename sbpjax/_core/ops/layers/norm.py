@@ -14,7 +14,7 @@ from jax import lax
 
 from ..arithmetic import add, sub
 from ..dims import fail, one, restore, several
-from ..promote import cast, compute_dtype, floats, is_float, joint_shape, promote_types, spread
+from ..promote import broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote_types
 from ..reductions.reduce import norm as _vector_norm
 
 
@@ -316,7 +316,7 @@ def cosine_similarity(x, y, /, dim: int = 1, eps: float = 1e-8):
     shape = shape or (1,)  # a number counts as a vector of one element
     seen = f"dtypes {x.dtype} and {y.dtype}"
     common = promote_types(x.dtype, y.dtype)  # torch counts a 0-d tensor like any other here
-    x, y = (spread(cast(v, common), shape) for v in (x, y))
+    x, y = (broadcast_to(cast(v, common), shape) for v in (x, y))
     if not is_float(x.dtype):
         fail("type", "cosine_similarity", seen, "one of them is a float", "x.float()")
     x, y = (lax.div(v, _at_least(_vector_norm(v, dim=dim, keepdim=True), eps)) for v in (x, y))

@@ -17,7 +17,7 @@ from jax import lax
 
 from ..dims import fail
 from ..elementwise import sigmoid, tanh
-from ..promote import INT64, cast, spread
+from ..promote import INT64, broadcast_to, cast
 from ..randoms.random import dropout
 
 
@@ -81,8 +81,8 @@ def _direction(x, state, weights, cell, reverse: bool, counts):
         out = new[0]
         if runs is not None:
             # A sequence that has ended keeps its state: packed sequences run padded to the longest.
-            new = tuple(lax.select_n(spread(runs, n.shape), old, n) for old, n in zip(carry, new))
-            out = lax.select_n(spread(runs, out.shape), lax.full_like(out, 0), out)
+            new = tuple(lax.select_n(broadcast_to(runs, n.shape), old, n) for old, n in zip(carry, new))
+            out = lax.select_n(broadcast_to(runs, out.shape), lax.full_like(out, 0), out)
         return new, out
 
     last, outputs = lax.scan(step, state, given if counts is None else (given, counts), reverse=reverse)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail, one
-from ..promote import BOOL, INT64, cast, is_float, joint_shape, spread
+from ..promote import BOOL, INT64, broadcast_to, cast, is_float, joint_shape
 
 
 def _offsets(shape, row_dim: int, column_dim: int):
@@ -19,7 +19,7 @@ def _offsets(shape, row_dim: int, column_dim: int):
 
 
 def _mask_entries(x, keep):
-    return lax.select_n(keep, spread(np.zeros((), x.dtype), x.shape), x)
+    return lax.select_n(keep, broadcast_to(np.zeros((), x.dtype), x.shape), x)
 
 
 def _matrix(x, op: str) -> None:
@@ -161,7 +161,7 @@ def cross(x, y, /, dim: int = -1):
             f"specified dimension(which is {dim}) is not 3.",
             "choose dim",
         )
-    x, y = spread(x, shape), spread(y, shape)
+    x, y = broadcast_to(x, shape), broadcast_to(y, shape)
 
     def rotate(z, by: int):
         return lax.concatenate([lax.slice_in_dim(z, by, 3, axis=dim), lax.slice_in_dim(z, 0, by, axis=dim)], dim)

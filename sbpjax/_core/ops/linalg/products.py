@@ -12,7 +12,7 @@ from jax import lax
 
 from ..arithmetic import mul
 from ..dims import fail, same_dtype
-from ..promote import BOOL, cast, spread
+from ..promote import BOOL, broadcast_to, cast
 
 
 def contract(x, x_labels: str, y, y_labels: str, out_labels: str):
@@ -318,7 +318,7 @@ def addr(x, a, b, /, beta: complex = 1, alpha: complex = 1):
             fail("shape", f"addr(x, a, b, {name}={factor})", f"tensors of {product.dtype}", rule, f"{name}=1")
     if product.dtype == x.dtype == BOOL:  # the product is "and", the sum "or"
         x, product = (v if factor else lax.full(v.shape, False) for v, factor in ((x, beta), (product, alpha)))
-        return lax.bitwise_or(spread(x, product.shape), product)
+        return lax.bitwise_or(broadcast_to(x, product.shape), product)
     return _blend(x, product, beta, alpha)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail
-from ..promote import INT64, cast, spread
+from ..promote import INT64, broadcast_to, cast
 from ..shapes.gather import take_along
 from ..slopes import slopes
 
@@ -67,7 +67,7 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
         missing = states - spread_out.shape[1]
         labels = lax.pad(spread_out, np.asarray(blank, padded.dtype), [(0, 0, 0), (0, missing, 0)])
     place = lax.broadcasted_iota(INT64, (batch, states), 1)
-    last = spread(lax.expand_dims(2 * target_lengths, (1,)), (batch, states))
+    last = broadcast_to(lax.expand_dims(2 * target_lengths, (1,)), (batch, states))
     labels = lax.select_n(lax.gt(place, last), labels, lax.full_like(labels, blank))
     # a state can be reached over the blank before it if it is a label unlike the last one
     before = lax.pad(labels, np.asarray(blank, labels.dtype), [(0, 0, 0), (2, -2, 0)])
@@ -85,7 +85,7 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
         alpha, time = carry
         over = lax.select_n(skips, never, shift(alpha, 2))
         new = lax.max(_log_sum(alpha, shift(alpha, 1), over) + now, np.asarray(_NEVER, alpha.dtype))
-        running = spread(lax.expand_dims(lax.lt(time, input_lengths), (1,)), alpha.shape)
+        running = broadcast_to(lax.expand_dims(lax.lt(time, input_lengths), (1,)), alpha.shape)
         return (lax.select_n(running, alpha, new), time + np.int64(1)), None
 
     (alpha, _), _ = lax.scan(step, (first, np.int64(1)), lax.slice_in_dim(emitted, 1, steps, axis=0))
@@ -101,16 +101,18 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, /, blank: int,
     loss = lax.select_n(none, loss, empty)
     impossible = lax.gt(loss, np.asarray(-_NEVER / 2, loss.dtype))
     loss = lax.select_n(impossible, loss, lax.full_like(loss, 0 if zero_infinity else np.inf))
-    running = lax.lt(lax.broadcasted_iota(INT64, log_probs.shape, 0), spread(input_lengths[:, None], log_probs.shape))
+    running = lax.lt(
+        lax.broadcasted_iota(INT64, log_probs.shape, 0), broadcast_to(input_lengths[:, None], log_probs.shape)
+    )
     mass = lax.reduce_sum(lax.select_n(running, lax.full_like(log_probs, 0), lax.exp(log_probs)), (0, 2))
     unknown = lax.full_like(loss, 0 if zero_infinity else np.nan)
-    return _normalize_loss(loss, mass, lax.select_n(impossible, lax.full_like(loss, 1), unknown))
+    return _normalize_gradient(loss, mass, lax.select_n(impossible, lax.full_like(loss, 1), unknown))
 
 
 # torch's gradient in log_probs is that in the logits of a log_softmax, of which it cannot know. After one the term of
 # the probabilities' mass, which is 1 in each step, has no effect; of a leaf it makes the gradient torch's.
 @slopes(lambda t, out, loss, mass, scale: t, lambda t, out, loss, mass, scale: lax.mul(t, scale), None)
-def _normalize_loss(loss, mass, scale):
+def _normalize_gradient(loss, mass, scale):
     return loss
 
 

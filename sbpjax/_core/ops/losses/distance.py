@@ -15,9 +15,9 @@ from jax import lax
 
 from ..arithmetic import sub
 from ..dims import fail, one
-from ..promote import category, spread
+from ..promote import broadcast_to, category
 from ..reductions import reduce
-from ..slopes import slopes, without
+from ..slopes import slopes, zero_where
 
 
 def cdist(x, y, /, p: float = 2.0):
@@ -63,7 +63,7 @@ def _length_of(p: float):
 
     def _slope(out, apart):
         size, sign = lax.abs(apart), lax.sign(apart)
-        whole = spread(lax.expand_dims(out, (out.ndim,)), apart.shape)
+        whole = broadcast_to(lax.expand_dims(out, (out.ndim,)), apart.shape)
         if p == 0:
             return lax.full_like(apart, 0)
         if p == 1:
@@ -78,8 +78,8 @@ def _length_of(p: float):
             slope = lax.div(lax.mul(sign, lax.pow(size, less)), lax.pow(whole, less))
         else:
             slope = lax.div(lax.mul(apart, lax.pow(size, np.asarray(p - 2, size.dtype))), lax.pow(whole, less))
-        slope = without(slope, lax.eq(whole, lax.full_like(whole, 0)))
-        return without(slope, lax.eq(apart, lax.full_like(apart, 0))) if p < 1 else slope
+        slope = zero_where(slope, lax.eq(whole, lax.full_like(whole, 0)))
+        return zero_where(slope, lax.eq(apart, lax.full_like(apart, 0))) if p < 1 else slope
 
     return length
 

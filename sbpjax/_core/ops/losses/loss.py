@@ -14,7 +14,7 @@ from ..arithmetic import add, between, clamp_min, difference, minimum, mul, sub,
 from ..dims import fail, same_dtype
 from ..elementwise import magnitude
 from ..layers.norm import cosine_similarity, pairwise_distance
-from ..promote import arrays, cast, compute_dtype, floats, is_float, joint_shape, promote, spread
+from ..promote import arrays, broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote
 from ..slopes import slopes
 
 
@@ -58,7 +58,7 @@ def _weighted_mean(loss, weight, reduction: str):
     """Return a loss per element times its weight, reduced; the mean divides by the sum of the weights."""
     if weight is None:
         return _reduce_loss(loss, reduction)
-    weight = spread(weight, loss.shape)
+    weight = broadcast_to(weight, loss.shape)
     return _reduce_loss(mul(loss, weight), reduction, _total(weight) if reduction == "mean" else None)
 
 
@@ -222,7 +222,7 @@ def _bce(x, target):
 def _weight_loss(loss, weight):
     if weight is None:
         return loss
-    return lax.mul(loss, spread(cast(weight, loss.dtype), joint_shape(loss.shape, weight.shape)))
+    return lax.mul(loss, broadcast_to(cast(weight, loss.dtype), joint_shape(loss.shape, weight.shape)))
 
 
 def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /, reduction: str = "mean"):
@@ -253,7 +253,7 @@ def binary_cross_entropy_with_logits(x, target, weight=None, pos_weight=None, /,
     negative = lax.neg(x)
     softplus = lax.add(lax.max(negative, np.zeros((), x.dtype)), lax.log1p(lax.exp(lax.neg(magnitude(x)))))
     if pos_weight is not None:
-        pos_weight = spread(cast(pos_weight, x.dtype), x.shape)
+        pos_weight = broadcast_to(cast(pos_weight, x.dtype), x.shape)
         softplus = lax.mul(softplus, lax.add(one_, lax.mul(lax.sub(pos_weight, one_), target)))
     return _reduce_loss(_weight_loss(lax.add(lax.mul(lax.sub(one_, target), x), softplus), weight), reduction)
 

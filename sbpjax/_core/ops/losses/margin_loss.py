@@ -12,7 +12,7 @@ from jax import lax
 
 from ..dims import fail
 from ..layers.activation import logsigmoid
-from ..promote import cast, spread
+from ..promote import broadcast_to, cast
 from ..shapes.gather import check_index, pick, scatter, take_along
 from .loss import _reduce_loss, _weight_loss
 
@@ -51,7 +51,7 @@ def multi_margin_loss(x, target, weight=None, /, p: float = 1, margin: float = 1
     below = below if p == 1 else lax.square(below)
     if weight is not None:
         below = below * lax.expand_dims(jnp.take(cast(weight, x.dtype), target), (1,))
-    own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), spread(lax.expand_dims(target, (1,)), x.shape))
+    own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), broadcast_to(lax.expand_dims(target, (1,)), x.shape))
     loss = lax.reduce_sum(lax.select_n(own, below, lax.full_like(below, 0)), (1,)) / x.shape[1]
     return _reduce_loss(lax.squeeze(loss, (0,)) if single else loss, reduction)
 
@@ -104,10 +104,10 @@ def combined_margin_loss(x, target, /, m1: float = 1.0, m2: float = 0.0, m3: flo
     Source:
         Deng et al., ArcFace, https://arxiv.org/abs/1801.07698
     """
-    own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), spread(lax.expand_dims(target, (1,)), x.shape))
+    own = lax.eq(lax.broadcasted_iota(target.dtype, x.shape, 1), broadcast_to(lax.expand_dims(target, (1,)), x.shape))
     if (m1, m2) == (1.0, 0.0):
         return lax.select_n(own, x, x - m3)
     # Of the target alone: an arc cosine of all classes would cost more than the product that they come from.
     right = lax.reduce_sum(lax.select_n(own, lax.full_like(x, 0), x), (1,))
     moved = lax.cos(lax.acos(right) * m1 + m2) - m3
-    return lax.select_n(own, x, spread(lax.expand_dims(moved, (1,)), x.shape))
+    return lax.select_n(own, x, broadcast_to(lax.expand_dims(moved, (1,)), x.shape))

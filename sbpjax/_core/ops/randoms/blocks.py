@@ -22,7 +22,7 @@ from jax import lax
 
 from sbpjax._core.runtime.lazy_module import LazyModule
 
-from ..promote import cast, compute_dtype, spread
+from ..promote import broadcast_to, cast, compute_dtype
 
 jax_random = LazyModule("jax.extend.random")  # it loads Pallas
 
@@ -39,22 +39,22 @@ def _threefry(key, high, low):
     vectorised loop over the numbers, 4 ns.
     """
     words = (key[0], key[1], lax.bitwise_xor(lax.bitwise_xor(key[0], key[1]), np.uint32(_PARITY)))
-    x, y = (lax.add(half, spread(word, half.shape)) for half, word in ((high, words[0]), (low, words[1])))
+    x, y = (lax.add(half, broadcast_to(word, half.shape)) for half, word in ((high, words[0]), (low, words[1])))
     for group in range(5):
         for bits in _ROTATIONS[group % 2]:
             x = lax.add(x, y)
-            left, right = (spread(np.uint32(n), y.shape) for n in (bits, 32 - bits))
+            left, right = (broadcast_to(np.uint32(n), y.shape) for n in (bits, 32 - bits))
             y = lax.bitwise_or(lax.shift_left(y, left), lax.shift_right_logical(y, right))
             y = lax.bitwise_xor(x, y)
         first, second = words[(group + 1) % 3], lax.add(words[(group + 2) % 3], np.uint32(group + 1))
-        x, y = lax.add(x, spread(first, x.shape)), lax.add(y, spread(second, y.shape))
+        x, y = lax.add(x, broadcast_to(first, x.shape)), lax.add(y, broadcast_to(second, y.shape))
     return x, y
 
 
 def _bits(key, width: int, shape: tuple[int, ...]):
     """Return bits of the stretch: those of JAX's threefry for elements ``start + i``, `i` from 0 on."""
     size = (math.prod(shape),)
-    high, low = (spread(word, size) for word in key[2:])
+    high, low = (broadcast_to(word, size) for word in key[2:])
     index = lax.add(low, lax.iota(np.uint32, *size))
     carry = lax.convert_element_type(lax.lt(index, low), np.uint32)
     first, second = _threefry(key, lax.add(high, carry), index)
@@ -102,8 +102,8 @@ def uniform_between(key, scale, low, top, under, /, shape, dtype):
     """Return `random.uniform` with its bounds as inputs, so that there is one program for all: see `bounds_of`."""
     shape = tuple(shape)
     unit = jax.random.uniform(key, shape, compute_dtype(dtype))
-    x = cast(lax.add(lax.mul(unit, spread(scale, shape)), spread(low, shape)), dtype)
-    return lax.select_n(lax.lt(x, spread(top, shape)), spread(under, shape), x)
+    x = cast(lax.add(lax.mul(unit, broadcast_to(scale, shape)), broadcast_to(low, shape)), dtype)
+    return lax.select_n(lax.lt(x, broadcast_to(top, shape)), broadcast_to(under, shape), x)
 
 
 def bounds_of(low: float, high: float, dtype) -> tuple[np.ndarray, ...]:
@@ -115,5 +115,5 @@ def bounds_of(low: float, high: float, dtype) -> tuple[np.ndarray, ...]:
 
 def inverse_of_erf(x, std, least, most, /):
     """Return the inverse of erf, scaled and limited: of uniform numbers it makes normal ones between two limits."""
-    x = lax.mul(lax.erf_inv(x), spread(std, x.shape))
-    return lax.clamp(spread(least, x.shape), x, spread(most, x.shape))
+    x = lax.mul(lax.erf_inv(x), broadcast_to(std, x.shape))
+    return lax.clamp(broadcast_to(least, x.shape), x, broadcast_to(most, x.shape))

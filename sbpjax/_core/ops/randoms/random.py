@@ -18,7 +18,7 @@ from jax import lax
 
 from ..dims import fail, one
 from ..layers.activation import softmax
-from ..promote import DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, joint_shape, spread
+from ..promote import DEFAULT_FLOAT, INT64, broadcast_to, cast, category, compute_dtype, is_float, joint_shape
 
 
 def _key(key):
@@ -79,7 +79,7 @@ def _below(x, high: float, dtype):
     x = cast(x, dtype)
     top = np.asarray(high, x.dtype)
     under = np.nextafter(top, np.asarray(-np.inf, x.dtype))
-    return lax.select_n(lax.lt(x, top), spread(under, x.shape), x) if np.isfinite(top) else x
+    return lax.select_n(lax.lt(x, top), broadcast_to(under, x.shape), x) if np.isfinite(top) else x
 
 
 def randn(key, /, shape, dtype=DEFAULT_FLOAT):
@@ -109,7 +109,7 @@ def normal(key, mean: Any = 0.0, std: Any = 1.0, /, shape=None, dtype=None):
         own = [v.dtype for v in arrays if not getattr(v, "weak_type", False)]  # numbers have the dtype of the other
         dtype = next((d for d in own if is_float(d)), DEFAULT_FLOAT)
     noise = randn(key, shape=shape, dtype=dtype)
-    mean, std = (spread(cast(v, noise.dtype), noise.shape) for v in (mean, std))
+    mean, std = (broadcast_to(cast(v, noise.dtype), noise.shape) for v in (mean, std))
     return lax.add(lax.mul(noise, std), mean)
 
 
@@ -224,7 +224,7 @@ def gumbel_softmax(key, x, /, tau: float = 1.0, hard: bool = False, dim: int = -
         return soft
     still = lax.stop_gradient(soft)
     best = lax.expand_dims(lax.argmax(still, dim, INT64), (dim,))
-    chosen = cast(lax.eq(lax.broadcasted_iota(INT64, x.shape, dim), spread(best, x.shape)), x.dtype)
+    chosen = cast(lax.eq(lax.broadcasted_iota(INT64, x.shape, dim), broadcast_to(best, x.shape)), x.dtype)
     return lax.add(lax.sub(chosen, still), soft)
 
 

@@ -15,9 +15,9 @@ from jax import lax
 
 from ..arithmetic import logaddexp
 from ..dims import fail, one, restore
-from ..promote import DEFAULT_FLOAT, INT64, cast, compute_dtype, is_float, spread
+from ..promote import DEFAULT_FLOAT, INT64, broadcast_to, cast, compute_dtype, is_float
 from ..shapes.gather import take_along
-from ..slopes import without
+from ..slopes import zero_where
 from .products import running_product
 
 
@@ -94,12 +94,12 @@ def _log_sum_jvp(dim, primals, tangents):
         return out, jax.jvp(functools.partial(_complex_log_sum, dim=dim), (x,), (t,))[1]
     most = np.finfo(x.dtype).max
     endless = lax.eq(out, lax.full_like(out, np.inf))
-    nan = spread(restore(lax.reduce_or(lax.ne(x, x), (dim,)), (dim,), True), x.shape)
+    nan = broadcast_to(restore(lax.reduce_or(lax.ne(x, x), (dim,)), (dim,), True), x.shape)
     lost = lax.bitwise_or(lax.eq(x, lax.full_like(x, np.inf)), lax.eq(out, lax.full_like(out, -np.inf)))
     scale = lax.select_n(lax.bitwise_or(nan, lost), lax.full_like(x, 1), lax.full_like(x, np.nan))
-    tame = without(lax.clamp(np.asarray(-most, x.dtype), x, np.asarray(most, x.dtype)), lax.bitwise_or(nan, endless))
+    tame = zero_where(lax.clamp(np.asarray(-most, x.dtype), x, np.asarray(most, x.dtype)), lax.bitwise_or(nan, endless))
     slope = jax.jvp(functools.partial(lax.cumlogsumexp, axis=dim), (tame,), (lax.mul(t, scale),))[1]
-    return out, without(slope, endless)
+    return out, zero_where(slope, endless)
 
 
 def cummax(x, /, dim: int):

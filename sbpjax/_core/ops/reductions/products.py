@@ -16,16 +16,16 @@ import numpy as np
 from jax import lax
 
 from ..dims import restore
-from ..promote import cast, spread
-from ..slopes import kept, without
+from ..promote import broadcast_to, cast
+from ..slopes import zero_unless, zero_where
 
 
 def _same(condition, axes: tuple[int, ...], shape):
     """Return whether a condition holds somewhere along axes, at every place along them."""
-    return spread(restore(lax.reduce_or(condition, axes), axes, True), shape)
+    return broadcast_to(restore(lax.reduce_or(condition, axes), axes, True), shape)
 
 
-def _is_wild(x, axes: tuple[int, ...]):
+def _has_nonfinite(x, axes: tuple[int, ...]):
     """Return where a NaN or an infinity is among the factors; nowhere for complex numbers."""
     if x.dtype.kind == "c":
         return None
@@ -42,10 +42,10 @@ def product(x, axes: tuple[int, ...]):
 def _product_jvp(axes, primals, tangents):
     # JAX's own rule halves the dim log(n) times by slices; this one keeps every dim whole.
     (x,), (t,) = primals, tangents
-    wild = _is_wild(x, axes)
-    others = _others(x if wild is None else without(x, wild), axes)
+    wild = _has_nonfinite(x, axes)
+    others = _others(x if wild is None else zero_where(x, wild), axes)
     if wild is not None:
-        others = lax.select_n(wild, others, _wild_others(lax.stop_gradient(x), axes))
+        others = lax.select_n(wild, others, _nonfinite_others(lax.stop_gradient(x), axes))
     return product(x, axes), lax.reduce_sum(lax.mul(t, others), axes)
 
 
@@ -64,7 +64,7 @@ def _others(x, axes: tuple[int, ...]):
     return lax.mul(rest, lax.select_n(lax.eq(zeros, np.int32(0)), factor, one))
 
 
-def _wild_others(x, axes: tuple[int, ...]):
+def _nonfinite_others(x, axes: tuple[int, ...]):
     """Return at each factor torch's product of the others, with NaN and infinities among them."""
     every = tuple(range(x.ndim))
     zero, infinite, nan = lax.eq(x, np.zeros((), x.dtype)), lax.eq(lax.abs(x), lax.full_like(x, np.inf)), lax.ne(x, x)
@@ -77,10 +77,10 @@ def _wild_others(x, axes: tuple[int, ...]):
         others = lax.mul(others, lax.select_n(none, lax.full_like(x, value), lax.full_like(x, 1)))
     zeros = lax.reduce_sum(cast(zero, np.int32), every)
     divided = lax.div(restore(lax.reduce_prod(x, axes), axes, True), x)
-    found = lax.select_n(spread(lax.eq(zeros, np.int32(0)), x.shape), others, divided)
+    found = lax.select_n(broadcast_to(lax.eq(zeros, np.int32(0)), x.shape), others, divided)
     if len(axes) < x.ndim:
         return found
-    return without(found, lax.gt(zeros, np.int32(1)))  # the product of the whole tensor is known to have no slope
+    return zero_where(found, lax.gt(zeros, np.int32(1)))  # the product of the whole tensor is known to have no slope
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
@@ -92,16 +92,16 @@ def running_product(x, dim: int):
 @running_product.defjvp
 def _running_jvp(dim, primals, tangents):
     (x,), (t,) = primals, tangents
-    wild = _is_wild(x, (dim,)) if x.shape[dim] > 1 else None
-    tame = x if wild is None else without(x, wild)
+    wild = _has_nonfinite(x, (dim,)) if x.shape[dim] > 1 else None
+    tame = x if wild is None else zero_where(x, wild)
     tangent = jax.jvp(functools.partial(lax.cumprod, axis=dim), (tame,), (t,))[1]
     if wild is not None:
         one = lax.full_like(x, 1)
-        tangent = lax.select_n(wild, tangent, _wild_tangent(lax.stop_gradient(jnp.where(wild, x, one)), t, dim))
+        tangent = lax.select_n(wild, tangent, _nonfinite_tangent(lax.stop_gradient(jnp.where(wild, x, one)), t, dim))
     return running_product(x, dim), tangent
 
 
-def _wild_tangent(x, t, dim: int):
+def _nonfinite_tangent(x, t, dim: int):
     """Return the tangent of the running product whose transpose is torch's gradient.
 
     Factors before the first zero share in the products before it, product / factor each; the first zero in those
@@ -110,10 +110,10 @@ def _wild_tangent(x, t, dim: int):
     out = lax.cumprod(x, dim)
     zeros = lax.cumsum(cast(lax.eq(x, np.zeros((), x.dtype)), np.int32), dim)
     before, between = lax.eq(zeros, np.int32(0)), lax.eq(zeros, np.int32(1))
-    early = lax.mul(kept(lax.cumsum(lax.div(kept(t, before), x), dim), before), out)
+    early = lax.mul(zero_unless(lax.cumsum(lax.div(zero_unless(t, before), x), dim), before), out)
     first = lax.bitwise_and(between, lax.eq(x, np.zeros((), x.dtype)))
     one = lax.full_like(x, 1)
     behind = lax.cumprod(lax.select_n(lax.bitwise_and(between, lax.bitwise_not(first)), one, x), dim)
     ahead = restore(lax.reduce_prod(lax.select_n(before, one, x), (dim,)), (dim,), True)
-    at_zero = lax.mul(restore(lax.reduce_sum(kept(t, first), (dim,)), (dim,), True), ahead)
-    return lax.add(early, kept(lax.mul(spread(at_zero, x.shape), behind), between))
+    at_zero = lax.mul(restore(lax.reduce_sum(zero_unless(t, first), (dim,)), (dim,), True), ahead)
+    return lax.add(early, zero_unless(lax.mul(broadcast_to(at_zero, x.shape), behind), between))

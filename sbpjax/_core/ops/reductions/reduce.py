@@ -19,9 +19,9 @@ from jax import lax
 
 from ..dims import fail, no_complex, one, restore, several
 from ..elementwise import magnitude
-from ..promote import BOOL, DEFAULT_FLOAT, INT64, cast, category, compute_dtype, is_float, size_as, spread
+from ..promote import BOOL, DEFAULT_FLOAT, INT64, broadcast_to, cast, category, compute_dtype, is_float, size_as
 from ..shapes.gather import pick
-from ..slopes import without
+from ..slopes import zero_where
 from .products import product
 
 
@@ -63,7 +63,7 @@ def nansum(x, /, dim=None, keepdim: bool = False, dtype=None):
     """Return the sum over ``dim`` with NaN counted as 0."""
     no_complex(x, "nansum", "shape")
     if is_float(x.dtype):
-        x = lax.select_n(lax.ne(x, x), x, spread(np.zeros((), x.dtype), x.shape))
+        x = lax.select_n(lax.ne(x, x), x, broadcast_to(np.zeros((), x.dtype), x.shape))
     return sum(x, dim=dim, keepdim=keepdim, dtype=dtype)
 
 
@@ -148,7 +148,7 @@ def _extreme_jvp(axes, name, primals, tangents):
     """Share the slope among the elements equal to the extreme; where that is NaN, among the NaNs, or (amax) none."""
     (x,), (t,) = primals, tangents
     out = _extreme_number(x, axes, name)
-    whole = spread(restore(out, axes, True), x.shape)
+    whole = broadcast_to(restore(out, axes, True), x.shape)
     equal = lax.eq(x, whole)
     if not name.startswith("a"):
         equal = lax.bitwise_or(equal, lax.bitwise_and(lax.ne(x, x), lax.ne(whole, whole)))
@@ -160,7 +160,7 @@ def _shares(equal, dtype, axes: tuple[int, ...]):
     count = restore(lax.reduce_sum(cast(equal, dtype), axes), axes, True)
     nothing = lax.select_n(lax.eq(count, np.zeros((), dtype)), lax.full_like(count, 0), lax.full_like(count, np.nan))
     share = lax.div(lax.full_like(count, 1), count)
-    return lax.select_n(equal, spread(nothing, equal.shape), spread(share, equal.shape))
+    return lax.select_n(equal, broadcast_to(nothing, equal.shape), broadcast_to(share, equal.shape))
 
 
 def amax(x, /, dim=None, keepdim: bool = False):
@@ -403,8 +403,8 @@ def var(x, /, dim=None, correction: float = 1, keepdim: bool = False):
 def _safe_sqrt(x):
     """Return sqrt(x) with gradient 0, not inf, at 0."""
     zero = lax.eq(x, np.zeros((), x.dtype))
-    safe = lax.select_n(zero, x, spread(np.ones((), x.dtype), x.shape))
-    return lax.select_n(zero, lax.sqrt(safe), spread(np.zeros((), x.dtype), x.shape))
+    safe = lax.select_n(zero, x, broadcast_to(np.ones((), x.dtype), x.shape))
+    return lax.select_n(zero, lax.sqrt(safe), broadcast_to(np.zeros((), x.dtype), x.shape))
 
 
 def std(x, /, dim=None, correction: float = 1, keepdim: bool = False):
@@ -445,7 +445,7 @@ def logsumexp(x, /, dim=None, keepdim: bool = False):
         return cast(restore(lax.log(lax.reduce_sum(lax.exp(wide), axes)), axes, keepdim), x.dtype)
     real = lax.real(wide) if is_complex else wide
     top = lax.stop_gradient(lax.reduce_max(real, axes))
-    top = cast(lax.select_n(lax.is_finite(top), spread(np.zeros((), top.dtype), top.shape), top), wide.dtype)
+    top = cast(lax.select_n(lax.is_finite(top), broadcast_to(np.zeros((), top.dtype), top.shape), top), wide.dtype)
     total = lax.reduce_sum(lax.exp(lax.sub(wide, restore(top, axes, True))), axes)
     return cast(restore(lax.add(lax.log(total), top), axes, keepdim), x.dtype)
 
@@ -502,7 +502,7 @@ def _power_mean_jvp(p, axes, primals, tangents):
     out = _power_mean(x, p, axes)
     zero, less = np.zeros((), x.dtype), np.asarray(p - 1, x.dtype)
     if p < 1:
-        scaled = without(lax.mul(lax.sign(x), lax.pow(lax.abs(x), less)), lax.eq(x, zero))
+        scaled = zero_where(lax.mul(lax.sign(x), lax.pow(lax.abs(x), less)), lax.eq(x, zero))
         return out, lax.mul(lax.reduce_sum(lax.mul(t, scaled), axes), lax.pow(out, lax.neg(less)))
     if p < 2:
         scaled = lax.mul(lax.sign(x), lax.pow(lax.abs(x), less))

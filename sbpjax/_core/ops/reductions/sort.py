@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail, no_complex, one, restore
-from ..promote import BOOL, INT64, cast, is_float, spread
+from ..promote import BOOL, INT64, broadcast_to, cast, is_float
 from ..shapes.gather import pick, take_along
 
 
@@ -160,7 +160,8 @@ def _median_all(x, skip_nan: bool):
         return value
     still = lax.stop_gradient(flat)
     same = lax.bitwise_or(
-        lax.eq(still, value), lax.bitwise_and(lax.ne(still, still), spread(lax.ne(value, value), still.shape))
+        lax.eq(still, value),
+        lax.bitwise_and(lax.ne(still, still), broadcast_to(lax.ne(value, value), still.shape)),
     )
     nothing = lax.full_like(flat, 0)
     moved = lax.select_n(lax.bitwise_and(same, lax.is_finite(still)), nothing, lax.sub(flat, still))

@@ -15,13 +15,13 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail, one, same_dtype, shape_text
-from ..promote import BOOL, cast, category, is_float, is_number, joint_shape, size_as, spread
+from ..promote import BOOL, broadcast_to, cast, category, is_float, is_number, joint_shape, size_as
 from ..slopes import slopes
 
 FILL = lax.GatherScatterMode.FILL_OR_DROP
 
 
-def wrap(index, size: int):
+def wrap_negative(index, size: int):
     """Return an index with negative values counted from the end of a dim of ``size``."""
     if np.dtype(index.dtype).kind == "u":
         return index
@@ -29,7 +29,7 @@ def wrap(index, size: int):
     return lax.select_n(lax.lt(index, zero), index, lax.add(index, size_as(size, index.dtype)))
 
 
-def _one_per_place(x, index, dim: int, batch: tuple[int, ...]):
+def _gather_elements(x, index, dim: int, batch: tuple[int, ...]):
     """Return elements of ``dim``, one per element of the index, whose dims ``batch`` go along with x's other dims."""
     numbers = lax.GatherDimensionNumbers(
         offset_dims=(),
@@ -43,12 +43,12 @@ def _one_per_place(x, index, dim: int, batch: tuple[int, ...]):
 
 def pick(x, index, dim: int):
     """Return one element of ``dim`` per place: the shape of x without ``dim``, and of ``index``."""
-    return _one_per_place(x, index, dim, tuple(range(x.ndim - 1)))
+    return _gather_elements(x, index, dim, tuple(range(x.ndim - 1)))
 
 
 def take_along(x, index, dim: int):
     """Return ``x[..., index[..., j, ...], ...]`` along ``dim``; the index has x's shape but for that dim."""
-    return _one_per_place(x, index, dim, tuple(d for d in range(x.ndim) if d != dim))
+    return _gather_elements(x, index, dim, tuple(d for d in range(x.ndim) if d != dim))
 
 
 def _scatter_along(x, index, source, dim: int, scatter, **options):
@@ -80,7 +80,7 @@ def slices(x, indices, /, axis: int = 0):
         axis: the dim.
     """
     axis = axis % x.ndim
-    return take_rows(x, wrap(indices, x.shape[axis]), axis)
+    return take_rows(x, wrap_negative(indices, x.shape[axis]), axis)
 
 
 def put_rows(x, index, source, dim: int, add: bool):
@@ -142,7 +142,7 @@ def _larger(shape, index, dim: int) -> str:
     return f"Size does not match at dimension {at} {sizes} apart from dimension {dim}"
 
 
-def _front(x, shape, dim: int):
+def _slice_to_shape(x, shape, dim: int):
     """Return the front of x that has the sizes of ``shape`` but for ``dim``."""
     stop = tuple(n if d == dim else m for d, (n, m) in enumerate(zip(x.shape, shape)))
     return x if stop == x.shape else lax.slice(x, (0,) * x.ndim, stop)
@@ -170,7 +170,7 @@ def gather(x, index, /, dim: int):
     dim, x, index = _check_dims(x, index, dim, "gather")
     if not index.size:  # a part of x without elements, which keeps the gradient's path
         return lax.reshape(lax.slice(lax.reshape(x, (x.size,)), (0,), (0,)), shape)
-    out = take_along(_front(x, index.shape, dim), index, dim)
+    out = take_along(_slice_to_shape(x, index.shape, dim), index, dim)
     return out if out.shape == shape else lax.reshape(out, shape)
 
 
@@ -193,17 +193,17 @@ def take_along_dim(x, index, /, dim: int | None = None):
         return gather(lax.reshape(x, (x.size,)), lax.reshape(index, (index.size,)), dim=0)
     check_index(index, "take_along_dim")
     dim = one(dim, x.ndim, "take_along_dim")
-    index = wrap(index, x.shape[dim])
+    index = wrap_negative(index, x.shape[dim])
     sizes = [joint_shape((a,), (b,))[0] if d != dim else 0 for d, (a, b) in enumerate(zip(x.shape, index.shape))]
-    x = spread(x, tuple(x.shape[d] if d == dim else n for d, n in enumerate(sizes)))
-    index = spread(index, tuple(index.shape[d] if d == dim else n for d, n in enumerate(sizes)))
+    x = broadcast_to(x, tuple(x.shape[d] if d == dim else n for d, n in enumerate(sizes)))
+    index = broadcast_to(index, tuple(index.shape[d] if d == dim else n for d, n in enumerate(sizes)))
     return gather(x, index, dim=dim)
 
 
 def take(x, index, /):
     """Return elements of the flattened x; negative indices count from the end."""
     check_index(index, "take")
-    return take_rows(lax.reshape(x, (x.size,)), wrap(index, x.size), 0)
+    return take_rows(lax.reshape(x, (x.size,)), wrap_negative(index, x.size), 0)
 
 
 def _scatter_dim(x, index, source, dim: int, op: str, change):
@@ -216,7 +216,7 @@ def _scatter_dim(x, index, source, dim: int, op: str, change):
         same_dtype(op, x, source)
     source = cast(source, x.dtype)
     if np.ndim(source) == 0:
-        source = spread(source, index.shape)
+        source = broadcast_to(source, index.shape)
     if source.ndim != index.ndim or any(n > m for n, m in zip(index.shape, source.shape)):
         fail(
             "shape",
@@ -226,7 +226,7 @@ def _scatter_dim(x, index, source, dim: int, op: str, change):
             "slice the index",
         )
     source = source if source.shape == index.shape else lax.slice(source, (0,) * source.ndim, index.shape)
-    front = _front(x, index.shape, dim)
+    front = _slice_to_shape(x, index.shape, dim)
     out = change(front, index, source, dim)
     out = out if front.shape == x.shape else lax.dynamic_update_slice(x, out, [np.int32(0)] * x.ndim)
     return out if out.shape == shape else lax.reshape(out, shape)
@@ -329,7 +329,7 @@ def scatter_reduce(x, index, src, /, dim: int, reduce: str, include_self: bool =
         own = lax.stop_gradient(front)
         if not include_self:
             hit = _add(lax.full(front.shape, 0, np.int32), index, lax.full(index.shape, 1, np.int32), dim)
-            neutral = spread(np.asarray(_neutral(reduce, front.dtype), front.dtype), front.shape)
+            neutral = broadcast_to(np.asarray(_neutral(reduce, front.dtype), front.dtype), front.shape)
             front = lax.select_n(lax.gt(hit, np.int32(0)), front, neutral)
         return change(front, index, source, dim, include_self, own)
 
@@ -394,8 +394,8 @@ def _prod(x, index, source, dim: int, include_self: bool, own):
     frozen, fixed = lax.stop_gradient(x), lax.stop_gradient(source)
     zero, one_ = np.zeros((), x.dtype), np.ones((), x.dtype)
     x_zero, source_zero = lax.eq(frozen, zero), lax.eq(fixed, zero)
-    x_safe = lax.select_n(x_zero, frozen, spread(one_, x.shape))
-    source_safe = lax.select_n(source_zero, fixed, spread(one_, source.shape))
+    x_safe = lax.select_n(x_zero, frozen, broadcast_to(one_, x.shape))
+    source_safe = lax.select_n(source_zero, fixed, broadcast_to(one_, source.shape))
     rest = _scatter_along(x_safe, index, source_safe, dim, lax.scatter_mul)
     zeros = _add(cast(x_zero, x.dtype), index, cast(source_zero, x.dtype), dim)
 
@@ -511,9 +511,9 @@ def index_fill(x, index, value, /, dim: int):
     dim, index = one(dim, x.ndim, "index_fill"), _vector(index, "index_fill")
     if x.ndim == 0:
         return lax.reshape(index_fill(lax.reshape(x, (1,)), index, value, dim=0), ())
-    index = wrap(index, x.shape[dim])
+    index = wrap_negative(index, x.shape[dim])
     sizes = tuple(index.shape[0] if d == dim else n for d, n in enumerate(x.shape))
-    return put_rows(x, index, spread(cast(value, x.dtype), sizes), dim, False)
+    return put_rows(x, index, broadcast_to(cast(value, x.dtype), sizes), dim, False)
 
 
 def masked_fill(x, mask, value, /):
@@ -541,7 +541,7 @@ def masked_fill(x, mask, value, /):
     if np.ndim(value):
         fail("shape", "masked_fill", f"a value of shape {np.shape(value)}", "the value has 0 dims", "use where")
     shape = joint_shape(x.shape, mask.shape)
-    return lax.select_n(spread(mask, shape), spread(x, shape), spread(cast(value, x.dtype), shape))
+    return lax.select_n(broadcast_to(mask, shape), broadcast_to(x, shape), broadcast_to(cast(value, x.dtype), shape))
 
 
 def masked_scatter(x, mask, source, /):
@@ -550,7 +550,7 @@ def masked_scatter(x, mask, source, /):
         fail("type", "masked_scatter", f"a mask of dtype {mask.dtype}", "the mask is bool", "mask.bool()")
     same_dtype("masked_scatter", x, source)
     shape = joint_shape(x.shape, mask.shape)
-    x, mask = spread(x, shape), spread(mask, shape)
+    x, mask = broadcast_to(x, shape), broadcast_to(mask, shape)
     order = lax.cumsum(cast(lax.reshape(mask, (x.size,)), np.int64), 0)
     taken = take_rows(lax.reshape(source, (source.size,)), lax.sub(order, np.int64(1)), 0)
     return lax.select_n(mask, x, lax.reshape(taken, shape))

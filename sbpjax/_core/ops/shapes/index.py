@@ -21,8 +21,8 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail, shape_text
-from ..promote import BOOL, cast, joint_shape, spread
-from .gather import FILL, wrap
+from ..promote import BOOL, broadcast_to, cast, joint_shape
+from .gather import FILL, wrap_negative
 
 
 def _is_array(entry) -> bool:
@@ -248,7 +248,9 @@ def _places(dims, n_index: int, ndim: int) -> tuple[int, ...]:
 def _joint(x, dims, arrays):
     """Return the index tensors wrapped, broadcast and stacked in a new last dim, and their common shape."""
     shape = joint_shape(*(a.shape for a in arrays))
-    arrays = [lax.expand_dims(spread(wrap(a, x.shape[d]), shape), (len(shape),)) for a, d in zip(arrays, dims)]
+    arrays = [
+        lax.expand_dims(broadcast_to(wrap_negative(a, x.shape[d]), shape), (len(shape),)) for a, d in zip(arrays, dims)
+    ]
     if len({a.dtype for a in arrays}) > 1:
         arrays = [cast(a, np.int64) for a in arrays]
     return (arrays[0] if len(arrays) == 1 else lax.concatenate(arrays, len(shape))), shape
@@ -294,7 +296,7 @@ def _fit_value(value, shape, dtype):
             "the value broadcasts to the region",
             "reshape the value",
         )
-    return spread(value, shape)
+    return broadcast_to(value, shape)
 
 
 def _split_arrays(basic: _Basic, arrays):
@@ -367,7 +369,7 @@ def _put_picked(part, basic: _Basic, picks, arrays, value, accumulate: bool):
     order = front + rest
     moved = lax.transpose(part, order)
     inner_shape = tuple(part.shape[d] for d in rest)
-    starts = [cast(wrap(p, part.shape[d]), np.int64) for p, d in zip(picks, front)]
+    starts = [cast(wrap_negative(p, part.shape[d]), np.int64) for p, d in zip(picks, front)]
     zero = np.int64(0)
     starts = starts + [zero] * len(rest)
     sizes = (1,) * len(front) + inner_shape
@@ -402,7 +404,7 @@ def _set_masked(x, value, arrays, spec, accumulate: bool):
     if lead >= 0 and width != 1:  # the one element of the masked dims stands for all of them
         value = lax.reshape(value, shape[:lead] + (1,) * width + shape[lead + 1 :])
     mask = lax.broadcast_in_dim(arrays[0], x.shape, tuple(range(at, at + width)))
-    value = spread(value, x.shape)
+    value = broadcast_to(value, x.shape)
     return lax.select_n(mask, x, lax.add(x, value) if accumulate else value)
 
 

@@ -12,7 +12,7 @@ from jax import lax
 from ..arithmetic import _pair
 from ..dims import fail
 from ..elementwise import exp2
-from ..promote import arrays, cast, category, compute_dtype, floats, is_float, joint_shape, promote, spread
+from ..promote import arrays, broadcast_to, cast, category, compute_dtype, floats, is_float, joint_shape, promote
 from ..slopes import slopes
 
 
@@ -21,7 +21,7 @@ def _integers(op: str, x, y):
     if category(x.dtype) != 1:
         fail("type", f"{op}(x, y)", f"tensors of {x.dtype}", f"{op} is defined for integers only", "x.long()")
     shape = joint_shape(np.shape(x), np.shape(y))
-    return spread(x, shape), spread(y, shape)
+    return broadcast_to(x, shape), broadcast_to(y, shape)
 
 
 def gcd(x, y, /):
@@ -45,7 +45,7 @@ def nextafter(x, y, /):
             "type", "nextafter(x, y)", f"tensors of {x.dtype}", "nextafter is not implemented for integers", "x.float()"
         )
     shape = joint_shape(np.shape(x), np.shape(y))
-    return _nextafter(spread(x, shape), spread(y, shape))
+    return _nextafter(broadcast_to(x, shape), broadcast_to(y, shape))
 
 
 @slopes(lambda t, out, x, y: t, lambda t, out, x, y: lax.full_like(t, 0))

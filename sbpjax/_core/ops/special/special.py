@@ -18,7 +18,7 @@ from sbpjax._core.runtime.lazy_module import LazyModule
 from ..arithmetic import _pair
 from ..elementwise import exp2
 from ..promote import cast, compute_dtype, floats
-from ..slopes import slopes, without
+from ..slopes import slopes, zero_where
 
 jax_special = LazyModule("jax.scipy.special")
 
@@ -132,7 +132,7 @@ def xlog1py(x, y, /):
 
 def _slope_of_factor(t, out, x, y):
     below = (x == 0) & lax.le(y, _number(-1, y))
-    return lax.mul(t, without(lax.log1p(y), below))
+    return lax.mul(t, zero_where(lax.log1p(y), below))
 
 
 @slopes(_slope_of_factor, lambda t, out, x, y: lax.div(lax.mul(t, x), lax.add(y, _number(1, y))))

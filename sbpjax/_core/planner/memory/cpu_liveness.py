@@ -118,9 +118,9 @@ class CpuSpans(Spans):
                     readers[self._carrier(v)].add(i)
             if eqn.primitive.name not in MOVES:
                 for v in operands:
-                    count[self._behind_aliases(v)] += 1
+                    count[self._resolve_alias(v)] += 1
             if eqn.primitive.name in _REDUCTIONS:
-                reduced += [self._behind_aliases(v) for v in operands[:1]]
+                reduced += [self._resolve_alias(v) for v in operands[:1]]
         for v in reduced:
             stored.update([v] if count[v] > 1 else self._before_reduction(v))
         first = self.backward[0]
@@ -142,10 +142,10 @@ class CpuSpans(Spans):
         if i is None or self._name(v) not in LIGHT or self._name(v) in _WHERE_READ:
             return [v]
         operands = [self._same.get(u, u) for u in self.program.eqns[i].invars if isinstance(u, Var)]
-        return [self._behind_aliases(u) for u in operands if u.aval.shape == v.aval.shape and not self._is_spread(u)]
+        return [self._resolve_alias(u) for u in operands if u.aval.shape == v.aval.shape and not self._is_spread(u)]
 
     def _is_spread(self, v) -> bool:
-        return self._name(self._behind_aliases(v)) in BROADCASTS
+        return self._name(self._resolve_alias(v)) in BROADCASTS
 
     def _single(self, eqn):
         """Return the only operand of a pointwise equation, None if it has more."""

@@ -48,7 +48,7 @@ def capacity_of(placement: Any) -> int | None:
     return stats.get("bytes_limit")
 
 
-def holds_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:
+def peak_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:
     """Return the peak memory of one device under a plan: its inputs, new results, and live values between.
 
     Args:
@@ -71,7 +71,7 @@ def holds_bytes(plan: Plan, out_pins: Sequence, device: str = "") -> int:
             places[_form(v, codes)] -= 1
         else:
             standing += _bytes(v, codes, plan.sizes)
-    return standing + spans_on(device, program)(program, plan).fullest()[1]
+    return standing + spans_on(device, program)(program, plan).find_peak()[1]
 
 
 def _form(v: Var, codes: Codes) -> tuple:
@@ -84,7 +84,7 @@ def _bytes(v: Var, codes: Codes, sizes: Codes) -> int:
     return math.prod(local_shape(aval.shape, codes, sizes)) * getattr(aval.dtype, "itemsize", 4)
 
 
-def at_fullest(program: Program, plan: Plan | None = None, device: str = "") -> tuple[set, set]:
+def live_at_peak(program: Program, plan: Plan | None = None, device: str = "") -> tuple[set, set]:
     """Return the variables that are live at the peak of a program, and those that it reads on both sides of it.
 
     The second are read before and after: a copy of one in another layout lives there too.
@@ -95,7 +95,7 @@ def at_fullest(program: Program, plan: Plan | None = None, device: str = "") -> 
         device: the type of the devices.
     """
     spans = spans_on(device, program)(program, plan)
-    when, _ = spans.fullest()
+    when, _ = spans.find_peak()
     live = spans.live_at(when) | set(program.invars)
     before: set = set()
     after: set = set()

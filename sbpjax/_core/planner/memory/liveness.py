@@ -116,7 +116,7 @@ class Spans:
                 if isinstance(v, Var):
                     readers[v].add(i)
             if name in READS_BUFFERS:
-                stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
+                stored.update(self._resolve_alias(v) for v in eqn.invars if isinstance(v, Var))
         for v, who in readers.items():
             i = self._producer.get(v)
             # Compilers compute a cheap value again for each reader, and keep one with an exp in it.
@@ -124,7 +124,7 @@ class Spans:
                 stored.add(v)
         return stored
 
-    def _behind_aliases(self, v):
+    def _resolve_alias(self, v):
         i = self._producer.get(v)
         while i is not None and self.program.eqns[i].primitive.name in MOVES:
             inner = self.program.eqns[i].invars[0]
@@ -173,14 +173,14 @@ class Spans:
         for k, v in enumerate(program.outvars):
             if isinstance(v, Var):
                 self._read(copies, v, plan.out_codes[k] if plan else (), end)
-        self._write_over()
+        self._end_overwritten()
 
-    def _write_over(self) -> None:
+    def _end_overwritten(self) -> None:
         """End the live range of buffers where they are overwritten, such as the zeros of a table's gradient."""
         for i, eqn in enumerate(self.program.eqns):
             if eqn.primitive.name in _WRITE_OVER and isinstance(eqn.invars[0], Var):
                 codes = self.plan.ins(i)[0] if self.plan else ()
-                span = self._span.get((self._behind_aliases(eqn.invars[0]), codes))
+                span = self._span.get((self._resolve_alias(eqn.invars[0]), codes))
                 # Only if nothing reads it after the equation: else the compiler copies it first.
                 if span is not None and span[1] == i:
                     span[1] = i - 1
@@ -244,7 +244,7 @@ class Spans:
                 continue  # it is written where the result goes
             yield v, codes, born, last
 
-    def fullest(self) -> tuple[int, int]:
+    def find_peak(self) -> tuple[int, int]:
         """Return the equation with the most live bytes, and the bytes."""
         end = len(self.program.eqns) + 1
         changes = [0] * (end + 1)
@@ -264,7 +264,7 @@ class Spans:
 
     def at_peak(self) -> LiveBytes:
         """Return the live bytes at the peak."""
-        when, _ = self.fullest()
+        when, _ = self.find_peak()
         live: dict = defaultdict(int)
         for v, codes, born, last in self._buffers():
             if born <= when <= last:

@@ -1,4 +1,4 @@
-"""Peak memory under the TPU compiler: results of products, and copies in other tiles.
+"""Peak memory under the TPU compiler, which fuses pointwise work into products and copies arrays to other tilings.
 
 Take attention's ``softmax(q · k) · v`` with 16 heads and 2,048 tokens in bfloat16: the products ``q · k`` are 134 MB. A
 plan counts three more values of that size where nothing is computed twice: the exponentials, the quotients, and the
@@ -40,7 +40,7 @@ class TpuSpans(Spans):
             if name not in LIGHT and name not in COSTLY:
                 stored.update(eqn.outvars)
             if name in _WHOLE:
-                stored.update(self._behind_aliases(v) for v in eqn.invars if isinstance(v, Var))
+                stored.update(self._resolve_alias(v) for v in eqn.invars if isinstance(v, Var))
         return stored
 
     def _walk(self) -> None:

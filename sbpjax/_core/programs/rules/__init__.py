@@ -24,6 +24,6 @@ from .table import jointly_legal as jointly_legal
 from .table import local as local
 from .table import moved_inside as moved_inside
 from .table import names as names
-from .table import only as only
+from .table import only_rules_of as only_rules_of
 from .table import rule as rule
 from .table import strategies_of as strategies_of

@@ -25,7 +25,7 @@ from sbpjax.sbp.layout import local_shape
 
 from . import attention_ring
 from .attention_ring import Ring
-from .table import B, Context, Moved, P, Strategy, local, moves, rule
+from .table import B, Context, Moved, P, Strategy, local, rule, transfers
 
 SEGMENTS = ("row_segment", "key_segment")
 
@@ -120,7 +120,7 @@ def attention_tangent(eqn, size: int) -> list[Strategy]:
     return _strategies(eqn, ins, ["row", "row"], 2)
 
 
-@moves("attention", "attention_grad")
+@transfers("attention", "attention_grad")
 def attention_moves(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> list[Moved]:
     """Return the transfers of a ring, and of the exchange of rows around it."""
     axis = next((a for a, strategy in enumerate(chosen) if strategy.name == "ring"), None)
@@ -167,8 +167,8 @@ def attention_local(ctx: Context, q, k, v, *extras):
     k, v = (ctx.mask(x, i, (x.ndim - 2,), 0) for x, i in ((k, 1), (v, 2)))
     if ring := _ring(ctx, keys):
         return attention_ring.forward(q, k, v, *problem, how, kernel, ring, *_lengths(ctx))
-    out, lse = attention_parts.attend(q, k, v, *problem, how, kernel, _part(ctx))
-    out, lse = attention_parts.joined_over(out, lse, ctx.names(keys))
+    out, lse = attention_parts.attend_part(q, k, v, *problem, how, kernel, _part(ctx))
+    out, lse = attention_parts.combine_across_ranks(out, lse, ctx.names(keys))
     return attention_parts.finish_parts(out, lse, *problem, how, q.dtype)
 
 

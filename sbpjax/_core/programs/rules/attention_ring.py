@@ -215,7 +215,7 @@ def forward(q, k, v, mask, segments, how: Scores, kernel: str, ring: Ring, queri
     def step(state, kv, _, source):
         rank = ring.index if source is None else source
         (k, v), (mask, segments) = both.of(*kv), pick.extras(rank)
-        found = parts.attend(q, k, v, mask, segments, how, kernel, pick.part(rank))
+        found = parts.attend_part(q, k, v, mask, segments, how, kernel, pick.part(rank))
         return found if state is None else parts.join_parts(state, found), ()
 
     (out, lse), _ = ring.around((both.packed,), None, step)
@@ -230,7 +230,7 @@ def _zigzag_forward(q, k, v, how: Scores, kernel: str, ring: Ring, rows: int):
 
     def attend(q, kv, mask, how):
         k, v = kv
-        return parts.alive(*parts.equation(q, k, v, mask, None, how, kernel))
+        return parts.zero_empty_rows(*parts.bind_attention(q, k, v, mask, None, how, kernel))
 
     def step(state, kv, _, source):
         kv = both.of(*kv)

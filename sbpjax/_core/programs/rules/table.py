@@ -103,7 +103,7 @@ def local(*primitives: str, whole: bool = False):
     return register
 
 
-def moves(*primitives: str):
+def transfers(*primitives: str):
     """Register ``f(eqn, chosen, sizes) -> list[Moved]``: transfers beside the all-reduces of `Strategy.hidden`."""
 
     def register(function):
@@ -128,7 +128,7 @@ def moved_inside(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -> l
 
 
 @contextlib.contextmanager
-def only(*primitives: str):
+def only_rules_of(*primitives: str):
     """Keep only the rules of ``primitives`` within the block, so that everything else takes the fallback."""
     kept = dict(_STRATEGIES)
     for name in set(_STRATEGIES) - set(primitives):

@@ -88,7 +88,7 @@ class Casting:
         """Return the op that runs for one, and its inputs."""
         inputs = self.inputs(op, inputs)
         if self.requested is dtypes.float8_e4m3fn and op.name == "linear" and inputs[0].dtype is dtypes.bfloat16:
-            if fp8.takes(inputs[0].shape, inputs[1].shape):
+            if fp8.is_fp8_worthwhile(inputs[0].shape, inputs[1].shape):
                 return op_of(fp8.linear_fp8, ()), inputs
         return op, inputs
 

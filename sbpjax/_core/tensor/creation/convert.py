@@ -293,7 +293,7 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     several = world.size > 1 and layout.placement.is_present and not self.is_meta
     if several:
         # Where processes were found to differ, a value would be wrong, or never come.
-        collective_trace.look()
+        collective_trace.raise_found_difference()
         out = wrap_any(copy_without_alias(process_local.own_part(self._array, layout, world)))
     else:
         out = wrap_any(conversions.to_logical(self._array, layout, own=True))
@@ -330,7 +330,7 @@ def host(x: Tensor) -> np.ndarray:
             return np.asarray(x._array)
         except jax.errors.JaxRuntimeError as error:  # XLA runs programs later than they are called
             raise _of_a_late_error(x, error) from None
-    collective_trace.look()
+    collective_trace.raise_found_difference()
     try:
         return np.asarray(conversions.to_logical(x._array, x._layout))
     # The other ranks did not join: most likely ``if rank == 0: print(x)``, which the error of a lost rank does not

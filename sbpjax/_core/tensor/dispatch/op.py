@@ -210,8 +210,8 @@ def _keep_program(op: Op, inputs: list, device):
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.
-            _, again = FirstCall(op).chosen(inputs)
-            compiled = disk_cache.compiled_afresh(again.lower(*inputs))
+            _, again = FirstCall(op).select_function(inputs)
+            compiled = disk_cache.compile_uncached(again.lower(*inputs))
         found = disk_cache.serialize_program(compiled)
         if found is not None:
             disk_cache.store(on_disk, found)

@@ -227,7 +227,7 @@ class Run:
         if fast:
             found: list = [map(outs.extend, starmap(self.launcher.call, (self.inputs,)))]
         else:
-            found, self._after = self.launcher.slowly(self.inputs, outs)
+            found, self._after = self.launcher.prepare_call(self.inputs, outs)
         # Ends the exchange with an IndexError if the program was not ready: nothing of it has run, nor runs now.
         found.append(map(outs.__getitem__, _FIRST))
         return found + self.plan.steps(outs)

@@ -77,7 +77,7 @@ class VGGFeatures(nn.Module):
         return found
 
 
-class _Scores(nn.Module):
+class _ConvPredictor(nn.Module):
     """A convolution for each feature map, whose answers are brought together.
 
     Args:
@@ -104,8 +104,8 @@ class _Scores(nn.Module):
 class _Head(nn.Module):
     def __init__(self, num_classes: int, widths: tuple[int, ...]) -> None:
         super().__init__()
-        self.classification_head = _Scores(num_classes, widths)
-        self.regression_head = _Scores(4, widths)
+        self.classification_head = _ConvPredictor(num_classes, widths)
+        self.regression_head = _ConvPredictor(4, widths)
 
     def forward(self, maps: list[Tensor]) -> tuple[Tensor, Tensor]:
         return self.classification_head(maps), self.regression_head(maps)
