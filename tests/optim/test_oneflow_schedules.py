@@ -91,3 +91,12 @@ def test_warmup_cosine_rises_then_falls_to_its_end():
 def test_warmup_constant():
     factor = schedules.warmup_constant(2)
     assert [factor(i) for i in range(4)] == [0.5, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_restarts_have_no_negative_step(factor):
+    scheduler = schedules.CosineAnnealingWarmRestarts(sgd(), 10, factor)
+    scheduler.step(4)
+    with pytest.raises(ValueError, match="non-negative epoch"):
+        scheduler.step(-1)
+    assert scheduler.last_step == 4

@@ -180,6 +180,13 @@ class WeightedRandomSampler(Seeded):
         if self.weights.ndim != 1:
             rule = f"weights should be a 1d sequence but given weights have shape {self.weights.shape}"
             raise DataError("WeightedRandomSampler(...)", f"{self.weights.shape}", rule, "weights of one dim")
+        if not (np.isfinite(self.weights).all() and (self.weights >= 0).all() and self.weights.any()):
+            rule = "weights are finite and not negative, and one at least is greater than 0"
+            raise DataError("WeightedRandomSampler(...)", f"weights {self.weights[:8].tolist()}", rule, "[1.0, 2.0]")
+        if not replacement and num_samples > np.count_nonzero(self.weights):
+            seen = f"num_samples={num_samples}, {np.count_nonzero(self.weights)} weights greater than 0"
+            rule = "without replacement a sample comes once"
+            raise DataError("WeightedRandomSampler(...)", seen, rule, "replacement=True")
         self.num_samples, self.replacement = num_samples, replacement
 
     def __iter__(self) -> Iterator[int]:

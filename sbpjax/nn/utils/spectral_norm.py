@@ -71,6 +71,9 @@ def spectral_norm(
     if _hook_of(module, name) is not None:
         rule = f"Cannot register two spectral_norm hooks on the same parameter {name}"
         fail("shape", operation, "a normalised parameter", rule, "remove_spectral_norm(module) first")
+    if n_power_iterations <= 0:
+        rule = f"Expected n_power_iterations to be positive, but got n_power_iterations={n_power_iterations}"
+        fail("value", operation, f"n_power_iterations={n_power_iterations}", rule, "n_power_iterations=1")
     weight = module._parameters.get(name)
     if weight is None:
         rule = f"it has no parameter {name!r}"

@@ -118,6 +118,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def run_of(self, step: float) -> tuple[int, float, int]:
         """Return the number of the run that a step is in, the steps done in it, and its length."""
+        rule = f"Expected non-negative epoch, but got {step}"
+        require(step >= 0, f"{type(self).__name__}.step", f"epoch={step!r}", rule, "step()")
         if self.T_mult == 1:
             run = int(step // self.T_0)
             return run, step - run * self.T_0, self.T_0

@@ -69,6 +69,12 @@ def test_an_epoch_has_an_order_of_its_own():
         (lambda: data.BatchSampler(range(3), 0, False), "batch_size should be a positive integer"),
         (lambda: data.BatchSampler(range(3), 2, 1), "drop_last should be a boolean"),
         (lambda: data.WeightedRandomSampler([[1.0]], 2), "weights should be a 1d sequence"),
+        (lambda: data.WeightedRandomSampler([-1.0, 2.0], 3), "not negative"),
+        (lambda: data.WeightedRandomSampler([float("nan"), 2.0], 3), "finite"),
+        (lambda: data.WeightedRandomSampler([float("inf"), 2.0], 3), "finite"),
+        (lambda: data.WeightedRandomSampler([0.0, 0.0], 3), "greater than 0"),
+        (lambda: data.WeightedRandomSampler([], 3), "greater than 0"),
+        (lambda: data.WeightedRandomSampler([1.0, 0.0], 2, replacement=False), "comes once"),
         (lambda: data.DistributedSampler(range(3), 2, 2), r"should be in the interval \[0, 1\]"),
     ],
 )

@@ -151,3 +151,9 @@ def test_stateless_call():
     layer = nn.Linear(2, 1, bias=False)
     out = nn.utils.stateless.functional_call(layer, {"weight": flow.tensor([[2.0, 3.0]])}, flow.ones(1, 2))
     assert out.item() == 5.0
+
+
+@pytest.mark.parametrize("normalise", [nn.utils.spectral_norm, nn.utils.parametrizations.spectral_norm])
+def test_a_spectral_norm_makes_an_iteration(normalise):
+    with pytest.raises(ValueError, match="n_power_iterations to be positive"):
+        normalise(nn.Linear(2, 2), n_power_iterations=0)
