@@ -369,3 +369,12 @@ def test_a_random_key_is_no_array_of_numpy(evaluated):
     op = evaluated(lambda x, key: x + jax.random.uniform(key, x.shape))
     key = jax.random.key(0, impl="threefry2x32")
     np.testing.assert_array_equal(op.call(jnp.zeros(3), key), jax.jit(jax.random.uniform, static_argnums=1)(key, (3,)))
+
+
+def test_a_trace_reads_what_lies_outside_anew(evaluated):
+    shift = flow.tensor(normal(4))
+    double = flow.compile(lambda x: x + shift * 2)
+    for _ in range(3):
+        expected = (shift * 2).numpy()
+        np.testing.assert_allclose(double(flow.zeros(4)).numpy(), expected, rtol=1e-6)
+        shift.add_(1)

@@ -22,6 +22,7 @@ from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr, trace_state_clean, 
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
+from ...launch import checks_results
 from ..tiered import TieredProgram
 from .families import family_of
 from .program import bind, program_of
@@ -52,14 +53,16 @@ class EvaluatedCall:
         return getattr(self._compiled, name)
 
     def __call__(self, *arrays: Any) -> Any:
+        # A trace takes the op as an equation, also one of concrete arrays, which are inputs of its program; JAX looks
+        # for NaN in the results of compiled programs.
+        if not trace_state_clean() or checks_results():
+            return self._compiled(*arrays)
         kinds: list = [self._op]
         for x in arrays:
             kinds.append(x.aval if x.__class__ is ArrayImpl else (x.__class__, getattr(x, "aval", None)))
         key = tuple(kinds)
         run = _programs.get(key) or _programs.recall(key)
         if run is None:
-            if not trace_state_clean() or jax.core.Tracer in [x.__class__ for x in arrays]:
-                return self._compiled(*arrays)
             run = _programs.keep(key, self._program(arrays, functools.partial(_programs.keep, key)))
         return run(*arrays)
 
