@@ -2,7 +2,8 @@
 
 LLVM's cheap passes take a quarter off that, and emitters of loops that write LLVM's code directly, not through MLIR,
 another third to a half. What XLA plans (collectives, layouts, most fusions) is as for users; a test of fusions compiles
-with `USUAL`. ``XLA_FLAGS= make test`` compiles as users do, and so do always the tests of engines and of serving.
+with `USUAL`. ``XLA_FLAGS= make test`` compiles as users do, and so do always the tests of engines, serving and random
+numbers.
 """
 
 import importlib.metadata

@@ -138,8 +138,9 @@ def test_first_call_under_a_mesh(mesh, p, work):
 
 
 def test_nothing_is_compiled_again(mesh, p, compilations):
-    for work in (local_op, global_op, graph, training_step):
-        work(p)
+    for _ in range(2):  # an op's 17th program, which another test may have left to this one, is compiled twice
+        for work in (local_op, global_op, graph, training_step):
+            work(p)
     with compilations as count, jax.set_mesh(mesh):
         for work in (local_op, global_op, training_step):
             work(p)
