@@ -104,15 +104,25 @@ from . import sbp as sbp  # isort: skip
 from ._core.naming import VERSION as __version__  # isort: skip  # noqa: F401
 from ._core.compat import reexports as _reexports  # isort: skip  # from here on its modules can be imported
 from ._core.compat import upper_rows as _upper_rows  # isort: skip
-from ._core.functions.table.table import reexport_hooks as _face  # isort: skip
+from ._core.functions.table.table import reexport_hooks as _reexport_hooks  # isort: skip
 from ._core.tensor.calls.argument_errors import add_argument_errors as _add_argument_errors  # isort: skip
 
 _MODULES = """_C _oneflow_internal amp asyncs auto autograd backends boxing checkpoint comm cuda data=data distributed
  distributions fft func fx=_core.compat.no_effect.fx graph GradScaler=amp:GradScaler hub linalg mock_oneflow
  mock_torch models nn one_embedding optim pipeline profiler run serving special testing train unittest utils vision"""
-__getattr__, __dir__ = _face("", globals(), modules=_MODULES)
+__getattr__, __dir__ = _reexport_hooks("", globals(), modules=_MODULES)
 _add_argument_errors(globals())
 _add_argument_errors(Tensor)
 
 
-del _face, _resting, _add_argument_errors, _MODULES, _Pause, _reexports, _settings, _tensor_methods, _upper_rows
+del (
+    _reexport_hooks,
+    _resting,
+    _add_argument_errors,
+    _MODULES,
+    _Pause,
+    _reexports,
+    _settings,
+    _tensor_methods,
+    _upper_rows,
+)

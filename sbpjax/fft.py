@@ -6,6 +6,6 @@
 The dims that are transformed are whole on every rank; all others of a global tensor may be split.
 """
 
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 
-__getattr__, __dir__ = _face("fft", globals())
+__getattr__, __dir__ = _reexport_hooks("fft", globals())

@@ -1,5 +1,9 @@
-"""Special functions under the names of ``torch.special``; `_core.functions.rows.special` defines them."""
+"""Special functions under the names of ``torch.special``; `_core.functions.rows.special` defines them.
 
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+>>> flow.special.expit(flow.tensor(0.0))
+tensor(0.5000)
+"""
 
-__getattr__, __dir__ = _face("special", globals())
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
+
+__getattr__, __dir__ = _reexport_hooks("special", globals())

@@ -3,7 +3,7 @@
 from sbpjax._core.functions.gradcheck import GradcheckError as GradcheckError
 from sbpjax._core.functions.gradcheck import gradcheck as gradcheck
 from sbpjax._core.functions.gradcheck import gradgradcheck as gradgradcheck
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 from sbpjax._core.tensor.tape.anomaly import detect_anomaly as detect_anomaly
 from sbpjax._core.tensor.tape.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from sbpjax._core.tensor.tape.anomaly import set_detect_anomaly as set_detect_anomaly
@@ -23,4 +23,4 @@ from sbpjax._core.tracing.checkpoint import checkpoint as checkpoint
 from . import functional as functional
 from . import graph as graph
 
-__getattr__, __dir__ = _face("autograd", globals(), modules="function")
+__getattr__, __dir__ = _reexport_hooks("autograd", globals(), modules="function")

@@ -4,7 +4,7 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 
 _resting = _Pause()
 
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 from sbpjax._core.inspect import graph_views as _graph_views  # fills the registry of reports
 from sbpjax._core.serialization.signing import private_key as private_key
 from sbpjax._core.tracing.host_inputs import Request as Request
@@ -25,6 +25,6 @@ from .program.compile import compile as compile
 # Names of a package that builds on this one.
 _ABOVE = """explain=_core.inspect.explain:explain visualize=_core.inspect.explain:visualize
  Explanation=_core.inspect.plan_table:Explanation"""
-__getattr__, __dir__ = _face("graph", globals(), modules=_ABOVE)
+__getattr__, __dir__ = _reexport_hooks("graph", globals(), modules=_ABOVE)
 
-del _ABOVE, _Pause, _face, _graph_views, _resting
+del _ABOVE, _Pause, _reexport_hooks, _graph_views, _resting

@@ -18,7 +18,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import is_traced
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State, infos, plain_attributes
-from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
+from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 from sbpjax.errors import GraphError, StaticInputError
 from sbpjax.graph.auto.graph import AbstractState, equal_layers, not_on_one_placement, with_checkpoints

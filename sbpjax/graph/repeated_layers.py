@@ -42,7 +42,7 @@ from sbpjax._core.tensor.storage.storage import base_of
 from sbpjax._core.tensor.tape.backward import grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad
 from sbpjax._core.tracing import tree
-from sbpjax._core.tracing.kept import Kept
+from sbpjax._core.tracing.escaped_tensors import EscapedTensors
 from sbpjax._core.tracing.signature import Call
 from sbpjax.nn.module import Module
 from sbpjax.sbp import Layout
@@ -127,7 +127,7 @@ class Blocks:
 
     def _trace(self, call: _Call, module) -> _Block | None:
         before, mode.blocks = mode.blocks, self.inside
-        kept = Kept(module.modules())
+        kept = EscapedTensors(module.modules())
         try:
             return _Block(call, self._policies.get(id(module)))
         except Exception as why:  # an exception of a user's module is raised again where it runs directly

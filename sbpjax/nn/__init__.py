@@ -4,7 +4,7 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 
 _resting = _Pause()
 
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 from sbpjax._core.runtime.lazy_module import LazyModule as _LazyModule
 from sbpjax._core.tensor.calls.argument_errors import add_constructor_errors as _add_argument_errors
 
@@ -190,7 +190,7 @@ _ABOVE = """DataParallel=distributed.data_parallel:DataParallel Graph=graph:Grap
  GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader
  from_flax=_core.tracing.from_flax:from_flax to_pure=_core.tracing.pure:to_pure"""
 _MODULES = " ".join([*_CLASSES, _ABOVE, "graph modules parallel utils"])
-__getattr__, __dir__ = _face(
+__getattr__, __dir__ = _reexport_hooks(
     "nn", globals(), modules=_MODULES, add_argument_errors=lambda named: _add_argument_errors(named, Module)
 )
 

@@ -1,5 +1,5 @@
 """Functional forms of the layers, with PyTorch's signatures."""
 
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 
-__getattr__, __dir__ = _face("nn.functional", globals())
+__getattr__, __dir__ = _reexport_hooks("nn.functional", globals())

@@ -25,7 +25,7 @@ from sbpjax.nn import functional as F
 
 from .cache import Cache
 from .device_rows import host
-from .initial import RowInitializer
+from .initializers import RowInitializer
 from .options import cache_rows
 from .prefetch import announce_batches
 from .snapshots import Snapshots

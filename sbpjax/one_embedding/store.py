@@ -24,7 +24,7 @@ from sbpjax.errors import TableError
 from sbpjax.utils.interrupts import commit, make_assigner
 
 from .columns import FileColumn, MemoryColumn
-from .initial import RowInitializer
+from .initializers import RowInitializer
 from .key_map import KeyMap
 
 VALUE = "value"

@@ -8,6 +8,6 @@ from sbpjax._core.compat.unittest_skip import skip_unless_1n4d as skip_unless_1n
 from sbpjax._core.compat.unittest_skip import skip_unless_2n1d as skip_unless_2n1d
 from sbpjax._core.compat.unittest_skip import skip_unless_2n2d as skip_unless_2n2d
 from sbpjax._core.compat.unittest_skip import skip_unless_2n4d as skip_unless_2n4d
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 
-__getattr__, __dir__ = _face("unittest", globals(), modules="env")
+__getattr__, __dir__ = _reexport_hooks("unittest", globals(), modules="env")

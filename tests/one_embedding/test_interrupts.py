@@ -12,7 +12,7 @@ import sbpjax as flow
 from sbpjax import one_embedding as oe
 from sbpjax import optim
 from sbpjax.one_embedding import prefetch
-from sbpjax.one_embedding.initial import RowInitializer
+from sbpjax.one_embedding.initializers import RowInitializer
 from sbpjax.one_embedding.store import VALUE, RowStore
 from tests.one_embedding.training import FEATURES, KEYS, Model, Step, batches, tables
 from tests.support.interrupts import WARM, Machine, check, equal, interrupt_at

@@ -5,7 +5,7 @@ import pytest
 
 from sbpjax import one_embedding as oe
 from sbpjax.errors import TableError
-from sbpjax.one_embedding.initial import RowInitializer
+from sbpjax.one_embedding.initializers import RowInitializer
 from sbpjax.one_embedding.store import VALUE, RowStore
 
 INITIAL = RowInitializer([oe.make_table_options(oe.make_uniform_initializer(0.0, 1.0))], [2], None, 0)

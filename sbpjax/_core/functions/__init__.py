@@ -5,6 +5,6 @@ made on first access.
 """
 
 from . import rows as rows
-from .table.table import reexport_hooks as _face
+from .table.table import reexport_hooks as _reexport_hooks
 
-__getattr__, __dir__ = _face("", globals())
+__getattr__, __dir__ = _reexport_hooks("", globals())

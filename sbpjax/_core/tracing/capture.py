@@ -29,7 +29,7 @@ from sbpjax.optim.optimizer import Optimizer
 _TABLES = ("_parameters", "_buffers", "_modules")
 _CONTAINERS = (dict, list, tuple)
 _DEPTH = 4
-# The attributes of modules that programs store into in every run, see `_core.tracing.kept`.
+# The attributes of modules that programs store into in every run, see `_core.tracing.escaped_tensors`.
 STORED: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
 _PLAIN = {bool, int, float, str, type(None)}
 
@@ -39,7 +39,7 @@ class State:
 
     Args:
         owners: modules, optimizers, loss scalers, tensors, or nested lists of them; or a dict of names to such.
-        attempt: how often the state was listed for this program before, see `_core.tracing.kept`.
+        attempt: how often the state was listed for this program before, see `_core.tracing.escaped_tensors`.
 
     Attributes:
         tensors: every tensor once: parameters, buffers, plain attributes of modules, optimizer state.

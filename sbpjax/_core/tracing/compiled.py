@@ -22,7 +22,7 @@ from sbpjax.errors import AutogradError, DataDependentError, OpError, warn
 from sbpjax.nn.module import Module
 
 from .capture import State
-from .kept import MOST_ATTEMPTS, Kept, Recaptured
+from .escaped_tensors import MOST_ATTEMPTS, EscapedTensors, Recaptured
 from .signature import Call, signature_of
 from .transform import Function, Trace
 
@@ -123,7 +123,7 @@ class CompiledFunction:
         Raises:
             Recaptured: it is another program; the stored tensors are the user's own from here on.
         """
-        kept = _collect_kept(owners)
+        kept = _collect_escaped(owners)
         _, further = self._trace_call(owners, args, kwargs, MOST_ATTEMPTS - 1, kept)
         kept.restore()
         kept.undo([t for t in (output.tensor() for output in further.left) if t is not None])
@@ -133,9 +133,11 @@ class CompiledFunction:
             raise Recaptured
         trace.unsettled = None
 
-    def _trace_call(self, owners: list, args, kwargs, attempt: int, kept: Kept | None = None) -> tuple[Function, Trace]:
+    def _trace_call(
+        self, owners: list, args, kwargs, attempt: int, kept: EscapedTensors | None = None
+    ) -> tuple[Function, Trace]:
         function = Function(self._fn, args, kwargs)
-        kept = _collect_kept(owners) if kept is None else kept
+        kept = _collect_escaped(owners) if kept is None else kept
         name = getattr(self._fn, "__name__", type(self._fn).__name__)
         body = lambda arrays: function.on_arrays(arrays)[0]  # noqa: E731
         last = attempt == MOST_ATTEMPTS - 1
@@ -179,8 +181,8 @@ class CompiledModule(Module):
             return getattr(self._modules["_orig_mod"], name)
 
 
-def _collect_kept(owners: list) -> Kept:
-    return Kept([m for owner in owners for m in owner.modules()])
+def _collect_escaped(owners: list) -> EscapedTensors:
+    return EscapedTensors([m for owner in owners for m in owner.modules()])
 
 
 def _modules_of(fn: Callable) -> list[Module]:

@@ -22,8 +22,17 @@ from sbpjax._core.tensor.storage.payload import kept_as, mark_kept
 from . import tree
 from .capture import State
 from .captured import example
+from .escaped_tensors import (
+    MOST_ATTEMPTS,
+    EscapedTensors,
+    Output,
+    Recaptured,
+    common_placement,
+    is_of,
+    settle_escaped,
+    text_of,
+)
 from .host_inputs import HostInputs
-from .kept import MOST_ATTEMPTS, Kept, Output, Recaptured, common_placement, is_of, settle_kept, text_of
 from .outside_writes import OWN_STATE, OutsideWrites
 from .signature import Call
 from .traced import Traced
@@ -68,7 +77,7 @@ class TracedStep(Traced):
         self._host = host_inputs
         self._returned: set[int] = set()
         around = [owner for owner in (getattr(fn, "_graph", None),) if owner is not None]
-        self._kept = state.kept = kept = Kept(state.modules, around)
+        self._kept = state.kept = kept = EscapedTensors(state.modules, around)
         self._left: list[Tensor] = []
         self._foreign: list[Tensor] = []
         before, mode.inline = mode.inline, False
@@ -165,7 +174,7 @@ class TracedStep(Traced):
         first, count = len(self.written) + len(self.layouts) - len(self._left), len(self.layouts) - len(self._left)
         last = state.attempt == MOST_ATTEMPTS - 1
         place = common_placement((*state.tensors, *call.tensors))
-        self.closed, outputs = settle_kept(self._kept, self._left, self.closed, first, inputs, place, last)
+        self.closed, outputs = settle_escaped(self._kept, self._left, self.closed, first, inputs, place, last)
         laid = zip(self.layouts[count:], outputs, strict=True)
         self.layouts = self.layouts[:count] + [layout for layout, output in laid if output.constant is None]
         return outputs

@@ -36,7 +36,7 @@ from sbpjax.errors import OpError, OpTypeError
 from sbpjax.sbp import broadcast
 
 from . import tree
-from .kept import Kept, Output, common_placement, is_of, settle_kept, text_of
+from .escaped_tensors import EscapedTensors, Output, common_placement, is_of, settle_escaped, text_of
 from .outside_writes import OutsideWrites
 from .signature import Call
 
@@ -146,7 +146,7 @@ class Trace:
         body: Callable[[list], list],
         tensors: list[Tensor],
         writes: bool = False,
-        kept: Kept | None = None,
+        kept: EscapedTensors | None = None,
         owned: Sequence[Tensor] = (),
         last: bool = False,
     ) -> None:
@@ -182,7 +182,7 @@ class Trace:
             written = set(map(id, self.written))
             inputs = [None] * (2 + len(tensors)) + [None if id(t) in written else t for t in self._captured]
             place = common_placement((*tensors, *self._captured))
-            traced.closed, self.left = settle_kept(kept, stored, traced.closed, self._count, inputs, place, last)
+            traced.closed, self.left = settle_escaped(kept, stored, traced.closed, self._count, inputs, place, last)
             if any(output.constant is None for output in self.left):
                 self.unsettled = text_of(traced.closed)
         closed = inline_calls(traced.closed)

@@ -38,7 +38,7 @@ from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
-from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
+from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, as_tensor
 from sbpjax.errors import ExportError, SbpjaxError, message, warn
 from sbpjax.optim.optimizer import Item

@@ -25,7 +25,7 @@ from .loop import Carry, find_loop
 from .partition import Partition, Send, Task, partition, places_of
 from .schedule import BACKWARD, BOTH, FORWARD, WEIGHT, Schedule, Work, schedule
 from .task import CompiledTask, arrival, plan_task, replicated_layout
-from .tied import sums_stay
+from .tied_weights import sums_stay
 from .weights import with_weight_tasks
 
 

@@ -22,8 +22,8 @@ from sbpjax._core.programs.outline import run_outlined
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tracing.capture import State
+from sbpjax._core.tracing.escaped_tensors import Recaptured
 from sbpjax._core.tracing.host_inputs import HostInputs
-from sbpjax._core.tracing.kept import Recaptured
 from sbpjax._core.tracing.signature import Call
 from sbpjax._core.tracing.step import TracedStep
 from sbpjax.errors import MixedTensorError

@@ -28,7 +28,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import payloads
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
-from sbpjax._core.tracing.kept import MOST_ATTEMPTS, Recaptured
+from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.outside_writes import check_arguments
 from sbpjax._core.tracing.signature import Call, signature_of
 

@@ -14,7 +14,7 @@ from sbpjax._core.tensor.storage.payload import put
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
-from sbpjax._core.tracing.kept import Output
+from sbpjax._core.tracing.escaped_tensors import Output
 from sbpjax.sbp import Layout, algebra
 
 from .slots import StateSlot

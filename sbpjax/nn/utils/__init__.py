@@ -1,6 +1,6 @@
 """Parameter utilities: gradient clipping, flattening, weight norm, parametrisation, packed sequences."""
 
-from sbpjax._core.functions.table.table import reexport_hooks as _face
+from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
 from sbpjax.nn.layers.quantized_linear import quantize_weights as quantize_weights
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm  # noqa: F401  the old name
 from sbpjax.optim.clip_grad import clip_grad_norm_ as clip_grad_norm_
@@ -22,4 +22,6 @@ from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
 
 # rarely used
-__getattr__, __dir__ = _face("nn.utils", globals(), modules="clip_grad parametrizations parametrize stateless")
+__getattr__, __dir__ = _reexport_hooks(
+    "nn.utils", globals(), modules="clip_grad parametrizations parametrize stateless"
+)

@@ -20,8 +20,8 @@ import numpy as np
 from sbpjax.errors import DataError
 from sbpjax.vision.datasets import CifarFiles
 from sbpjax.vision.datasets.reading import checked_on_error, find_images, first_readable, read_image
-from sbpjax.vision.transforms.chance import part
 from sbpjax.vision.transforms.kinds import pillow
+from sbpjax.vision.transforms.random_numbers import part
 
 from .numbered import Shuffled
 

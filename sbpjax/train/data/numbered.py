@@ -27,7 +27,7 @@ import numpy as np
 
 from sbpjax.errors import DataError
 from sbpjax.utils.data import Dataset
-from sbpjax.vision.transforms.chance import generator
+from sbpjax.vision.transforms.random_numbers import generator
 
 _ROUNDS = 4  # of both halves; four halves already look random without the keys (Luby and Rackoff, 1988)
 _MASK = (1 << 64) - 1

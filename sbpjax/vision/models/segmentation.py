@@ -18,7 +18,7 @@ from sbpjax import nn
 from sbpjax.errors import ConfigError, OpError
 from sbpjax.nn import functional as F
 
-from . import truth
+from . import label_checks
 from .blocks import ImageModel
 from .registry import create_model
 
@@ -113,9 +113,9 @@ class SegmentationModel(nn.Module):
         Raises:
             DataError: a pixel has such a number.
         """
-        masks = truth.part(batch, "masks", 1)
+        masks = label_checks.part(batch, "masks", 1)
         if masks is not None:
-            truth.check_labels(masks, type(self).__name__, self.num_classes, ignored=IGNORED, named="pixels")
+            label_checks.check_labels(masks, type(self).__name__, self.num_classes, ignored=IGNORED, named="pixels")
 
     def loss(self, images: flow.Tensor, masks: flow.Tensor) -> flow.Tensor:
         """Return the mean cross entropy of the pixels that count, and half of that of the second head.

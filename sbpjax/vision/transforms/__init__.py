@@ -3,7 +3,7 @@
     ways = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)], seed=0)
     ways(image, number=17)
 
-* `base.py`: what all have in common; `chance.py`: randomness by the sample's number; `kinds.py`: the kinds of images.
+* `base.py`: the base classes; `random_numbers.py`: random numbers by the sample's index; `kinds.py`: image kinds.
 * `geometric.py`, `photometric.py`, `policies.py`: transforms; `geometry.py`, `colour.py`: the functions that they call.
 * `mixing.py`: batches mixed with themselves; `on_device.py`: a pipeline for batches as one compiled program.
 
@@ -13,7 +13,6 @@ Worker processes of a loader import this folder without JAX: `tensors.py` is for
 from .base import Compose as Compose
 from .base import RandomApply as RandomApply
 from .base import Transform as Transform
-from .chance import generator as generator
 from .geometric import CenterCrop as CenterCrop
 from .geometric import RandomCrop as RandomCrop
 from .geometric import RandomHorizontalFlip as RandomHorizontalFlip
@@ -36,3 +35,4 @@ from .policies import AugMix as AugMix
 from .policies import AutoAugment as AutoAugment
 from .policies import RandAugment as RandAugment
 from .policies import TrivialAugmentWide as TrivialAugmentWide
+from .random_numbers import generator as generator

@@ -18,9 +18,9 @@ import numpy as np
 
 from sbpjax.errors import DataError, DataTypeError, nearest
 
-from .chance import generator
 from .geometry import check_boxes
 from .kinds import size_of
+from .random_numbers import generator
 
 
 class Transform:

@@ -11,8 +11,8 @@ from sbpjax.errors import DataError
 
 from . import geometry
 from .base import Transform, probability
-from .chance import part
 from .kinds import FILTERS, size_of
+from .random_numbers import part
 
 
 def _two(name: str, size: int | tuple[int, int]) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from sbpjax import Tensor
 from sbpjax.errors import DataError, SbpError, message, warn
 from sbpjax.nn import functional as F
 
-from .chance import generator
+from .random_numbers import generator
 
 BEFORE = "mix a batch before its step; with a Trainer in a Hook's before_step, which may write trainer.batch"
 

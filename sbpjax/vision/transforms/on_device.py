@@ -24,7 +24,6 @@ from sbpjax.errors import DataError
 from . import photometric as values
 from . import tensors as colours
 from .base import Transform
-from .chance import generator
 from .geometric import (
     CenterCrop,
     RandomCrop,
@@ -34,6 +33,7 @@ from .geometric import (
     Resize,
     _Part,
 )
+from .random_numbers import generator
 from .tensors import in_floats, like, resize_image
 
 _JITTERS = ("brightness", "contrast", "saturation", "hue")

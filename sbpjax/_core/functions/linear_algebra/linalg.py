@@ -11,6 +11,6 @@ The table of ops has them (`_core.functions.rows.linear_algebra`). Functions tha
 
 from sbpjax.errors import LinAlgError as LinAlgError
 
-from ..table.table import reexport_hooks as _face
+from ..table.table import reexport_hooks as _reexport_hooks
 
-__getattr__, __dir__ = _face("linalg", globals())
+__getattr__, __dir__ = _reexport_hooks("linalg", globals())

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 from jax import lax
 
-from ..alone import run_isolated
+from ..fusion_barrier import run_isolated
 from . import products as conv_products
 from .products import windows
 

@@ -17,7 +17,7 @@ from jax.interpreters import partial_eval as pe
 
 from sbpjax._core.compiler.eager import disk_cache
 from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state_clean
-from sbpjax._core.ops.refused import RULES, check
+from sbpjax._core.ops.input_checks import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh

@@ -25,8 +25,8 @@ class Mode(threading.local):
         device: the default device of new local tensors, see `sbpjax.set_default_device`; None elsewhere.
         touch: called in a trace with a tensor that is about to be written, see `_core.tracing.outside_writes`; None
             elsewhere.
-        made: in a trace the list of weak references to the tensors that it makes, see `_core.tracing.kept`; None
-            elsewhere.
+        made: in a trace the list of weak references to the tensors that it makes, see
+            `_core.tracing.escaped_tensors`; None elsewhere.
         inline: whether a trace inlines the parts that it would trace separately (equal layers, micro-batches).
         local_values: in a trace the tracers of local values that each process gives, by id; tensors that it makes
             itself are the same everywhere.

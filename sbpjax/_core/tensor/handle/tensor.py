@@ -55,7 +55,7 @@ class Meta:
         base: the tensor that a differentiable view is of.
         steps: the view steps from the storage's root to this tensor.
         kept: of a tensor that a compiled step left where its function keeps it: ``"constant"`` or ``"output"``, see
-            `_core.tracing.kept`; else None.
+            `_core.tracing.escaped_tensors`; else None.
         multi: whether the view is one of several that one op returned.
         pending, place: the `lazy_views.PendingOutputs` of which a view without payload is an output, and which; else
             None.

@@ -11,7 +11,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import ConfigError, DataError, OpTypeError, OpValueError
 from sbpjax.nn import functional as F
-from sbpjax.vision.models import truth
+from sbpjax.vision.models import label_checks
 
 # Which values a field takes, by how its type is written.
 _KINDS: dict[str, tuple[type, ...]] = {
@@ -161,9 +161,9 @@ class ImageModel(nn.Module):
             >>> model = flow.vision.create_model("resnet18", num_classes=3)
             >>> model.check_batch({"labels": flow.tensor([0, 2])})
         """
-        labels = truth.part(batch, "labels", 1)
+        labels = label_checks.part(batch, "labels", 1)
         if labels is not None and labels.ndim == 1:
-            truth.check_labels(labels, type(self).__name__, self.classes)
+            label_checks.check_labels(labels, type(self).__name__, self.classes)
 
     def check_images(self, images: flow.Tensor) -> flow.Tensor:
         """Return the images if a model can read them.

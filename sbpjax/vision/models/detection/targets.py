@@ -17,7 +17,7 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import Tensor, nn
 from sbpjax.errors import DataError
-from sbpjax.vision.models import truth
+from sbpjax.vision.models import label_checks
 from sbpjax.vision.ops import box_iou
 from sbpjax.vision.transforms.tensors import like
 
@@ -96,7 +96,7 @@ def areas_by_level(first: Sequence[int] = (32, 64, 128, 256, 512)) -> list[tuple
     return [(x, int(x * 2 ** (1 / 3)), int(x * 2 ** (2 / 3))) for x in first]
 
 
-PADDING = truth.PADDING
+PADDING = label_checks.PADDING
 _MOST = math.log(1000 / 16)  # of the logarithm of a side, so that its exponential stays finite
 
 
@@ -154,11 +154,13 @@ class Detector(nn.Module):
             DataError: a label is none of `FIRST_LABEL` to C - 1, or a box has no area, or is outside its image.
         """
         model = type(self).__name__
-        images, boxes, labels = (truth.part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels")))
+        images, boxes, labels = (
+            label_checks.part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels"))
+        )
         if images is None or boxes is None or labels is None:
             return  # the call of the loss tells what is missing
-        truth.check_labels(labels, model, self.num_classes, self.FIRST_LABEL, PADDING)
-        truth.check_boxes(boxes, labels, model, images.shape[-2:])
+        label_checks.check_labels(labels, model, self.num_classes, self.FIRST_LABEL, PADDING)
+        label_checks.check_boxes(boxes, labels, model, images.shape[-2:])
 
 
 def encode(boxes: Tensor, anchors: Tensor, weights: tuple[float, float, float, float]) -> Tensor:

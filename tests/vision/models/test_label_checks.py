@@ -11,8 +11,8 @@ from sbpjax.errors import DataError, TrainError
 from sbpjax.train import Evaluation, Trainer
 from sbpjax.utils.data import DataLoader, Dataset
 from sbpjax.vision.models.detection import SSD300, FasterRCNN, RetinaNet
+from sbpjax.vision.models.label_checks import check_boxes, check_labels
 from sbpjax.vision.models.segmentation import FCN
-from sbpjax.vision.models.truth import check_boxes, check_labels
 
 TINY = {"depths": (1, 1, 1, 1), "width": 8}
 # Labels, num_classes, and what is said of them.

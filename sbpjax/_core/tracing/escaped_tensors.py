@@ -1,4 +1,4 @@
-"""`Kept`: tensors of a trace that outlive it in attributes, lists, dicts or caches of the user.
+"""`EscapedTensors`: tensors of a trace that outlive it in attributes, lists, dicts or caches of the user.
 
 Worked case: ``if self.mask is None: self.mask = triu(ones(n, n))`` in `forward`. A trace runs that on tracers, and a
 tracer is dead when the trace is over. So every tensor that a trace makes is noted (`mode.made`), and those that outlive
@@ -94,7 +94,7 @@ class Place(NamedTuple):
             names.add(self.key) if stored else names.discard(self.key)
 
 
-class Kept:
+class EscapedTensors:
     """Tensors that one trace keeps.
 
     Args:
@@ -341,8 +341,8 @@ class Output:
             mark_kept(tensor, None)
 
 
-def settle_kept(
-    kept: Kept,
+def settle_escaped(
+    kept: EscapedTensors,
     left: list[Tensor],
     closed: ClosedJaxpr,
     first: int,

@@ -47,7 +47,7 @@ def check_labels(
 
     Example:
         >>> import numpy as np
-        >>> from sbpjax.vision.models.truth import check_labels
+        >>> from sbpjax.vision.models.label_checks import check_labels
         >>> check_labels(np.array([0, 2, -100]), "ResNet", classes=3)
     """
     if not classes or labels.dtype.kind not in "iu" or not labels.size:
@@ -81,7 +81,7 @@ def check_boxes(boxes: np.ndarray, labels: np.ndarray, model: str, size: tuple[i
 
     Example:
         >>> import numpy as np
-        >>> from sbpjax.vision.models.truth import check_boxes
+        >>> from sbpjax.vision.models.label_checks import check_boxes
         >>> check_boxes(np.array([[[0.0, 0, 9, 9]]]), np.array([[1]]), "SSD300", (300, 300))
     """
     real = labels != PADDING

@@ -6,7 +6,7 @@ from scipy import stats
 
 from sbpjax import one_embedding as oe
 from sbpjax.errors import TableError
-from sbpjax.one_embedding.initial import RowInitializer
+from sbpjax.one_embedding.initializers import RowInitializer
 
 KEYS = np.arange(20_000) * 2**40 - 2**50
 ZERO = np.zeros(len(KEYS), np.int64)
