@@ -239,6 +239,16 @@ class Compilations:
 _compilations = Compilations()
 
 
+@pytest.fixture
+def compiled_ops():
+    """Let eager ops be compiled at their first calls too, so that they have the bits of other programs of the same."""
+    import sbpjax
+
+    sbpjax.use_deterministic_algorithms(True)
+    yield
+    sbpjax.use_deterministic_algorithms(False)
+
+
 @pytest.fixture(scope="session")
 def compilations():
     """Return the process's counter of compilations: ``with compilations as c: ...; assert c.count == 0``."""

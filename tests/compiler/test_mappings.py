@@ -9,9 +9,10 @@ import sbpjax as flow
 from sbpjax._core.compiler import mappings
 from sbpjax.errors import OutOfMemoryError
 
-pytestmark = pytest.mark.skipif(
-    not mappings.mapping_limit(), reason="this system does not say how many mappings there may be"
-)
+pytestmark = [
+    pytest.mark.skipif(not mappings.mapping_limit(), reason="this system does not say how many mappings there may be"),
+    pytest.mark.usefixtures("compiled_ops"),
+]
 
 
 def test_programs_are_dropped_and_compiled_anew(monkeypatch):

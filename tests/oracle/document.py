@@ -83,7 +83,8 @@ In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests 
   failed, not the number of its minor.
 - `real` and `imag` are attributes, as in PyTorch; OneFlow's are methods.
 - Memory formats are accepted and change nothing; a write in place may move a tensor's `data_ptr`; memory read through
-  `from_dlpack` is never written. `set_num_threads` and `use_deterministic_algorithms` are noted and have no effect.
+  `from_dlpack` is never written. `set_num_threads` is noted and has no effect; `use_deterministic_algorithms(True)`
+  compiles every eager op at its first call.
 - Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` suggests a list.
 - An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
   partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a

@@ -110,7 +110,7 @@ def test_results_without_memory_are_refused_before_a_program_is_compiled():
 def test_a_program_that_fails_later_is_worded_where_its_value_is_read():
     inputs = [flow.randn(s, dtype=flow.float64) for s in ((2, 4, 5), (2, 2, 3))]
     x = F.conv1d(*inputs, stride=2**32, padding=2**48, groups=2)  # pads in an array of its own
-    for read in (x.numpy, (x + 1).tolist, x.sum().item, lambda: str(x)):
+    for read in (x.numpy, lambda: (x + 1).tolist(), lambda: x.sum().item(), lambda: str(x)):
         with pytest.raises(OutOfMemoryError, match="Out of memory"):
             read()
 

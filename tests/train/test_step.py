@@ -32,7 +32,7 @@ def test_wrong_options(wrong, rule):
         StepOptions(**wrong)
 
 
-def test_a_model_gets_the_parts_of_a_batch_that_it_takes():
+def test_a_model_gets_the_parts_of_a_batch_that_it_takes(compiled_ops):
     model = Tower()
     x = flow.ones(2, 4)
     outputs = outputs_of(model.forward)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from sbpjax._core.compiler.eager.evaluator.setting import compiled
 from sbpjax._core.tensor.creation.convert import host
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -14,6 +15,7 @@ from sbpjax._core.tensor.storage.inplace import COPY, inplace
 from sbpjax.errors import OpError
 
 
+@compiled
 def geometric_(self: Tensor, p: float, *, generator=None) -> Tensor:
     """Write numbers of trials up to the first success, of probability ``p``."""
     if not 0 < p < 1:
@@ -24,6 +26,7 @@ def geometric_(self: Tensor, p: float, *, generator=None) -> Tensor:
     return inplace(self, COPY, (found.to(self.dtype),))
 
 
+@compiled
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator=None) -> Tensor:
     """Write floats whose logarithms are normal."""
     if std <= 0:

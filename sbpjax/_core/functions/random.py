@@ -15,6 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.compiler.eager.evaluator.setting import compiled
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random as _random
@@ -476,6 +477,7 @@ def trunc_normal_(
     return _fill(self, _random.trunc_normal, static, generator, "trunc_normal_")
 
 
+@compiled
 def by_inverse_(
     self: Tensor, low: float, high: float, std: float, mean: float, a: float, b: float, generator=None
 ) -> Tensor:

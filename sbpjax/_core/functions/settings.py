@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from sbpjax._core import naming
+from sbpjax._core.compiler.eager.evaluator import setting as evaluation
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import default_jax_device
@@ -172,8 +173,17 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Store the setting; programs of XLA give the same result every time on the CPU and on TPUs."""
+    """Let every eager op run as a compiled program, also at its first calls, which NumPy computes otherwise on the CPU.
+
+    A program gives the same bits in every run on the CPU and on TPUs in any case. With this setting two calls of an op
+    do so within a run too, however often it was called before.
+
+    Args:
+        mode: whether all ops are compiled.
+        warn_only: stored.
+    """
     _settings["deterministic"], _settings["warn_only"] = bool(mode), bool(warn_only)
+    evaluation.allow(not mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:

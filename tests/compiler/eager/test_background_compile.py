@@ -18,6 +18,7 @@ from sbpjax._core.compiler.eager.background_compile import BackgroundCompile, Fi
 from sbpjax._core.tensor.dispatch.op import Op, entry_of
 
 X = np.linspace(-1, 1, 12, dtype="f").reshape(3, 4)
+pytestmark = pytest.mark.usefixtures("compiled_ops")
 
 
 @pytest.fixture

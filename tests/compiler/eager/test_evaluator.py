@@ -14,7 +14,7 @@ from jax.ad_checkpoint import checkpoint_name
 import sbpjax as flow
 import sbpjax._core.compiler.eager.evaluator.families as families
 import sbpjax._core.compiler.eager.evaluator.first_use as first_use
-from sbpjax._core.compiler.eager.evaluator import symbolic
+from sbpjax._core.compiler.eager.evaluator import setting, symbolic
 from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
 from sbpjax._core.compiler.eager.evaluator.program import program_of
 from sbpjax._core.jax_private import jaxprs_in_params
@@ -204,7 +204,7 @@ def test_every_rule_is_tried():
 
 @pytest.fixture
 def evaluated(monkeypatch):
-    monkeypatch.setenv("SBPJAX_EVALUATE", "1")
+    monkeypatch.setattr(setting.setting.__class__, "allowed", True)
     return lambda function: Op(function)
 
 
@@ -258,7 +258,7 @@ def test_sizes_of_one_and_zero_are_no_symbols(evaluated):
 
 
 def test_a_large_program_is_compiled_once_its_calls_have_cost_that(evaluated, monkeypatch):
-    monkeypatch.setattr("sbpjax._core.compiler.eager.evaluator.first_use._COMPILATION_NS", 3 * (2e3 + 128 * 128))
+    monkeypatch.setattr(first_use, "_COMPILATION_NS", 3 * (10e3 + 2e3 + 128 * 128))
     op = evaluated(lambda x: x + 1)
     x = jnp.asarray(normal(128, 128))
     op.call(x)

@@ -17,6 +17,7 @@ from tests.xla_flags import USUAL
 X = np.random.RandomState(0).randn(2, 8, 12, 12).astype("f")
 W = np.random.RandomState(1).randn(8, 8, 3, 3).astype("f")
 C = np.random.RandomState(2).rand(8).astype("f")
+pytestmark = pytest.mark.usefixtures("compiled_ops")
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from sbpjax._core.ops import elementwise
 from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor.dispatch import op as ops
 
+pytestmark = pytest.mark.usefixtures("compiled_ops")
+
 
 def step(n):
     x = flow.tensor(np.arange(2 * n, dtype="f").reshape(n, 2), requires_grad=True)

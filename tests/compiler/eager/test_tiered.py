@@ -14,7 +14,10 @@ from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor.dispatch.op import Op, call_kept
 
 X = np.linspace(-1, 1, 12, dtype="f").reshape(3, 4)
-pytestmark = pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="cold programs are for jaxlib 0.10 alone")
+pytestmark = [
+    pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="cold programs are for jaxlib 0.10 alone"),
+    pytest.mark.usefixtures("compiled_ops"),
+]
 
 
 @pytest.fixture(autouse=True)

@@ -128,7 +128,7 @@ def test_large_draws_take_both_sizes_of_blocks(monkeypatch, size):
     assert drawn() == first
 
 
-def test_the_limited_normal_is_the_chain_of_its_ops():
+def test_the_limited_normal_is_the_chain_of_its_ops(compiled_ops):
     for mean in (0.0, 0.3):
         sbpjax.manual_seed(7)
         x = by_inverse_(sbpjax.empty(400), -0.8, 0.9, 0.7, mean, -0.6, 0.9)

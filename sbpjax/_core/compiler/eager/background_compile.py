@@ -27,6 +27,7 @@ from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 
 from . import evaluator, shape_cache
+from .evaluator import setting
 from .tiered import cold
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
@@ -53,7 +54,7 @@ class FirstCall:
     def __call__(self, *arrays: Any) -> Any:
         if not trace_state_clean():
             return self._plain(*arrays)
-        if evaluator.is_on():
+        if setting.is_on():
             self._op.call = evaluator.first_use.EvaluatedCall(self._op, self._plain)
         else:
             self._op.options, self._op.call = self._select_first_function(arrays)
@@ -102,7 +103,7 @@ class BackgroundCompile(FirstCall):
         shape_cache.at_line(self._line)
         try:
             # A program that is evaluated at its first calls may never be compiled.
-            if not evaluator.is_on() or not evaluator.first_use.has_rules(self._plain.trace(*self._structs).jaxpr):
+            if not setting.is_on() or not evaluator.first_use.has_rules(self._plain.trace(*self._structs).jaxpr):
                 self._select_first_function(self._structs)[1].lower(*self._structs).compile()
         finally:
             shape_cache.at_line(None)

@@ -26,6 +26,7 @@ from sbpjax.sbp.abstract import of_aval
 
 from ...compiler.eager import evaluator, shape_cache
 from ...compiler.eager.background_compile import FirstCall, compile_ahead
+from ...compiler.eager.evaluator import setting
 from ...compiler.eager.tiered import cold
 from ..calls.argument_errors import check_attributes
 
@@ -464,7 +465,7 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         # The oldest first: shapes that ever change, such as those of a growing cache, do not come back.
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
-        found = _bound_entry(op, needs, avals) if evaluator.is_on() else None
+        found = _bound_entry(op, needs, avals) if setting.is_on() else None
         if found is None:
             found = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
         op.entries[key] = found

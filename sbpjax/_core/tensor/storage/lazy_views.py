@@ -20,6 +20,7 @@ import weakref
 import jax
 
 from sbpjax._core.compiler.eager import evaluator
+from sbpjax._core.compiler.eager.evaluator import setting
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
@@ -162,7 +163,7 @@ def views(x: Tensor, op: Op) -> tuple | None:
             # either.
             if len(op.shapes) >= _MAX_SHAPES:
                 op.shapes.clear()
-            avals = evaluator.first_use.result_avals(op, (aval,)) if evaluator.is_on() else None
+            avals = evaluator.first_use.result_avals(op, (aval,)) if setting.is_on() else None
             if avals is None:
                 avals = tuple(hide_mesh(jax.make_jaxpr(op.traced))(struct_of(aval)).out_avals)
             op.shapes[aval] = avals

@@ -4,16 +4,7 @@
 load SciPy and `jax.export`, so they are imported where ops are evaluated.
 """
 
-import os
-
-import jax
-
 from sbpjax._core.runtime.lazy_module import LazyModule
 
 families = LazyModule("sbpjax._core.compiler.eager.evaluator.families")
 first_use = LazyModule("sbpjax._core.compiler.eager.evaluator.first_use")
-
-
-def is_on() -> bool:
-    """Return whether ops are evaluated in this process."""
-    return os.environ.get("SBPJAX_EVALUATE", "") == "1" and jax.default_backend() == "cpu"

@@ -3,16 +3,18 @@
 The number of calls follows from the program alone, never from a clock, so that each run of a script makes the same
 choices and has the same bits:
 
-    calls = compilation / cost of an evaluation,   cost = 1 ns an element that an equation writes + 2 us an equation
+    calls = 50 ms / cost of a call,   cost = 10 us + 2 us an equation + 1 ns an element that an equation reads or writes
 
-A program of up to `_SMALL` elements is always evaluated, which is as fast as the compiled one.
+`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 4,200th call, a layer norm of 64 x 512
+at its 100th, and what takes 50 ms at once.
 """
 
 from __future__ import annotations
 
 import functools
-import math
+import logging
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import jax
@@ -23,15 +25,17 @@ from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 from ...launch import checks_results
-from ..tiered import TieredProgram
 from .families import family_of
 from .program import bind, program_of
+from .setting import setting
 from .symbolic import Signature
 
-_COMPILATION_NS = 100e6
-_SMALL = 4096
+_COMPILATION_NS, _CALL_NS = 50e6, 10e3
+_RANDOMS = "sbpjax._core.ops.randoms."
+_aval_of = attrgetter("aval")
 _put = xla_client.batched_device_put
 _programs = LRUCache(most_programs())
+log = logging.getLogger("sbpjax")
 
 
 class EvaluatedCall:
@@ -53,23 +57,27 @@ class EvaluatedCall:
         return getattr(self._compiled, name)
 
     def __call__(self, *arrays: Any) -> Any:
-        # A trace takes the op as an equation, also one of concrete arrays, which are inputs of its program; JAX looks
-        # for NaN in the results of compiled programs.
-        if not trace_state_clean() or checks_results():
-            return self._compiled(*arrays)
-        kinds: list = [self._op]
-        for x in arrays:
-            kinds.append(x.aval if x.__class__ is ArrayImpl else (x.__class__, getattr(x, "aval", None)))
-        key = tuple(kinds)
-        run = _programs.get(key) or _programs.recall(key)
+        try:
+            run = _programs.get((self._op, *map(_aval_of, arrays)))
+        except AttributeError:  # an input that is absent, or an array of NumPy's
+            run = None
+        return self._find(arrays)(*arrays) if run is None else run(*arrays)
+
+    def _find(self, arrays: Sequence) -> Callable:
+        """Return the program for inputs like these."""
+        key = (self._op, *[getattr(x, "aval", x.__class__) for x in arrays])
+        run = _programs.find(key)
         if run is None:
+            if not may_evaluate():
+                return self._compiled
             run = _programs.keep(key, self._program(arrays, functools.partial(_programs.keep, key)))
-        return run(*arrays)
+        return run
 
     @hide_mesh
     def _program(self, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
         device = _device_of(arrays)
-        if device is None:
+        # A random number has the same bits in each layout.
+        if device is None or getattr(self._op.fn, "__module__", "").startswith(_RANDOMS):
             return self._compiled
         avals = [None if x is None else x.aval if x.__class__ is ArrayImpl else jax.typeof(x) for x in arrays]
         if any(a is not None and jax.dtypes.issubdtype(a.dtype, jax.dtypes.extended) for a in avals):
@@ -80,11 +88,10 @@ class EvaluatedCall:
             found = (traced.jaxpr, traced.out_tree), {}
         (closed, tree), sizes = found
         run = program_of(closed, sizes)
-        times = 0 if run is None else calls_of(closed, sizes)
-        if not times:
+        calls = 0 if run is None else int(_COMPILATION_NS // (_CALL_NS + run.cost_ns))
+        if not calls:
             return self._compiled
-        program = _EvaluatedProgram(run, closed, sizes, tree, device, self._compiled)
-        return program if times == math.inf else TieredProgram(program, self._compiled, replace, int(times))
+        return _EvaluatedProgram(run, closed, sizes, tree, device, self._compiled, calls, replace)
 
 
 def has_rules(closed: ClosedJaxpr) -> bool:
@@ -119,12 +126,27 @@ def result_avals(op: Any, avals: Sequence) -> tuple | None:
 
 
 class _EvaluatedProgram:
-    """An evaluated program of arrays on one device; elsewhere the compiled one runs."""
+    """A program of arrays on one CPU device that is evaluated; the compiled one takes over after some calls.
 
-    __slots__ = ("_avals", "_compiled", "_default", "_device", "_run", "_sharding", "_single", "_tree", "_types")
+    Args:
+        run: the program of NumPy calls.
+        closed: its jaxpr.
+        sizes: the values of the symbols there.
+        tree: the tree of its results.
+        device: of its inputs.
+        compiled: the ``jax.jit`` function, which also runs for other devices, in traces, and where JAX checks results.
+        calls: how often it is evaluated.
+        replace: called with `compiled` when that takes over.
+    """
 
-    def __init__(self, run, closed, sizes, tree, device, compiled) -> None:
+    __slots__ = (
+        "_avals", "_calls", "_compiled", "_default", "_device", "_replace", "_run", "_sharding", "_single", "_tree",
+        "_types",
+    )  # fmt: skip
+
+    def __init__(self, run, closed, sizes, tree, device, compiled, calls, replace) -> None:
         self._run, self._tree, self._device, self._compiled = run, tree, device, compiled
+        self._calls, self._replace = calls, replace
         self._avals = [v.aval.update(shape=bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars]
         self._types = [v.aval.dtype for v in closed.jaxpr.invars]
         self._single = tree.num_leaves == 1 and tree == jax.tree.structure(0)
@@ -132,7 +154,7 @@ class _EvaluatedProgram:
         self._default = jax.config.jax_default_device
 
     def __call__(self, *arrays: Any) -> Any:
-        if jax.config.jax_default_device is not self._default:
+        if not may_evaluate() or jax.config.jax_default_device is not self._default:
             return self._compiled(*arrays)
         committed, given = False, []
         for x in arrays:
@@ -144,9 +166,30 @@ class _EvaluatedProgram:
                 given.append(np.asarray(x))
             elif x is not None:
                 given.append(np.asarray(x, self._types[len(given)]))
+        self._calls -= 1
+        if self._calls < 0:
+            return self._replace(self._compiled)(*arrays)
+        try:
+            outs = self._run(*given)
+        except MemoryError:
+            raise
+        except Exception as error:  # of any class: NumPy computes it otherwise, or not at all
+            log.info("%s is compiled, as NumPy raised %s", getattr(self._compiled, "__name__", "an op"), error)
+            return self._replace(self._compiled)(*arrays)
+        if self._single:
+            return _put(self._avals[0], self._sharding, outs, [self._device], committed)
         devices, sharding = [self._device], self._sharding
-        outs = [_put(a, sharding, [x], devices, committed) for a, x in zip(self._avals, self._run(*given), strict=True)]
-        return outs[0] if self._single else jax.tree.unflatten(self._tree, outs)
+        outs = [_put(a, sharding, [x], devices, committed) for a, x in zip(self._avals, outs, strict=True)]
+        return jax.tree.unflatten(self._tree, outs)
+
+
+def may_evaluate() -> bool:
+    """Return whether a call may be evaluated now.
+
+    A trace takes an op as an equation, also one of concrete arrays, which are inputs of its program; and JAX looks for
+    NaN in the results of compiled programs.
+    """
+    return trace_state_clean() and setting.allowed and not setting.held and not checks_results()
 
 
 def _device_of(arrays: Sequence) -> Any:
@@ -154,11 +197,3 @@ def _device_of(arrays: Sequence) -> Any:
     found = {d for x in arrays if x.__class__ is ArrayImpl for d in x.devices()}
     device = found.pop() if found else jax.config.jax_default_device or jax.local_devices()[0]
     return device if not found and getattr(device, "platform", "") == "cpu" else None
-
-
-def calls_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> float:
-    """Return how often a program is evaluated before it is compiled."""
-    written = [math.prod(bind(v.aval.shape, sizes)) for eqn in closed.jaxpr.eqns for v in eqn.outvars]
-    if max(written, default=0) <= _SMALL:
-        return math.inf
-    return _COMPILATION_NS // (sum(written) + 2e3 * len(written))

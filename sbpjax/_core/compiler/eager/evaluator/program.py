@@ -7,16 +7,19 @@ bound. An array is dropped after its last use, so the memory is that of the live
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from sbpjax._core.jax_private import ClosedJaxpr, DropVar, Literal, is_symbolic_dim
+from sbpjax._core.jax_private import ClosedJaxpr, DropVar, JaxprEqn, Literal, is_symbolic_dim
 from sbpjax._core.programs.primitives import CALLS
 
 from . import indexing, moves, products, reductions  # noqa: F401  they register their rules
 from .pointwise import RULES
+
+_STEP_NS = 2e3  # of a call of NumPy's
 
 
 class _Builder:
@@ -26,6 +29,7 @@ class _Builder:
         self.sizes = sizes
         self.slots: list[Any] = []  # constants; None for computed values
         self.steps: list[tuple[Callable, tuple[int, ...], tuple[int, ...] | int]] = []
+        self.cost_ns = 0.0
 
     def slot(self, value: Any = None) -> int:
         self.slots.append(value)
@@ -62,6 +66,7 @@ class _Builder:
             where |= zip(eqn.outvars, outs, strict=True)
             params = {k: bind(v, self.sizes) for k, v in eqn.params.items()} if self.sizes else eqn.params
             step = functools.partial(rule, **params) if params else rule
+            self.cost_ns += cost_of(eqn, self.sizes)
             self.steps.append((step, tuple(reads), tuple(outs) if eqn.primitive.multiple_results else outs[0]))
         return [read(v) for v in jaxpr.outvars]
 
@@ -73,8 +78,37 @@ def bind(value: Any, sizes: dict[str, int]) -> Any:
     return int(value._evaluate(sizes)) if is_symbolic_dim(value) else value
 
 
-def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Callable | None:
+# Nanoseconds an element of the largest operand or result, where it is not about one.
+_VIEWS = frozenset("reshape squeeze transpose rev broadcast_in_dim slice split iota stop_gradient copy name".split())
+_SLOW_NS = {
+    "sort": 100, "top_k": 100, "gather": 10, "cumsum": 4, "cumprod": 4, "cummax": 4, "cummin": 4, "erf_inv": 30,
+    "lgamma": 30, "digamma": 30, "pow": 10, "threefry2x32": 40,
+}  # fmt: skip
+
+
+def cost_of(eqn: JaxprEqn, sizes: dict[str, int]) -> float:
+    """Return the nanoseconds that NumPy takes for an equation, roughly: the same on every machine."""
+    name = eqn.primitive.name
+    if name in _VIEWS:
+        return _STEP_NS
+    operands = [math.prod(bind(v.aval.shape, sizes)) for v in eqn.invars]
+    elements = max(operands + [math.prod(bind(v.aval.shape, sizes)) for v in eqn.outvars])
+    if name == "dot_general":
+        (sums, _), _ = eqn.params["dimension_numbers"]
+        shape = bind(eqn.invars[0].aval.shape, sizes)
+        products = math.prod(bind(eqn.outvars[0].aval.shape, sizes)) * math.prod([shape[d] for d in sums])
+        return _STEP_NS + elements + products * (0.05 if eqn.outvars[0].aval.dtype.kind == "f" else 1)
+    if name.startswith("reduce_window"):
+        elements *= math.prod(eqn.params["window_dimensions"])
+    elif name.startswith("scatter"):
+        elements += 10 * operands[2]
+    return _STEP_NS + elements * _SLOW_NS.get(name, 1)
+
+
+def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
     """Return a function of NumPy arrays that computes a jaxpr and returns a list; None if a primitive has no rule.
+
+    Its attribute ``cost_ns`` is what a call costs, see `cost_of`.
 
     Args:
         closed: the jaxpr.
@@ -104,6 +138,7 @@ def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Callable | None:
                     env[i] = None
         return [_own(np.asarray(env[i], dtype), arrays) for i, dtype in zip(outputs, dtypes, strict=True)]
 
+    run.cost_ns = builder.cost_ns  # type: ignore[attr-defined]
     return run
 
 
