@@ -81,9 +81,9 @@ def check_layouts(module: Any, placement: Any, sbp: Any) -> None:
         place = tensor.placement if placement is None else placement
         if sbp is None or not isinstance(place, Placement):
             continue
-        algebra.parse(sbp, place.hierarchy, allow_free=True)
+        algebra.parse(sbp, place, allow_free=True)
         try:
-            algebra.parse(sbp, place.hierarchy, len(tensor.shape), allow_free=True)
+            algebra.parse(sbp, place, len(tensor.shape), allow_free=True)
         except SbpError as error:
             rule = f"every tensor of the module takes the sbp, and none is laid out if one cannot: {_rule_of(error)}"
             whole = "module.to_global(placement, sbpjax.sbp.broadcast)"

@@ -2,7 +2,8 @@
 
 On four ranks an ``(8, 4)`` tensor may be ``split(0)`` (two rows on each rank), ``broadcast`` (all of it on each) or
 ``partial_sum`` (each rank holds an ``(8, 4)`` summand). A tensor on an N-D placement has one entry per placement
-dimension.
+dimension, in their order or by the names of the axes: ``{"data": split(0)}``, or as JAX writes it,
+``PartitionSpec("data")``.
 
 Inside this package an entry is an int code: ``S(d)`` is ``d``, ``B`` is -1, ``P`` is -2; codes sort, hash and index
 quickly. In a traced program an entry may also be `FREE`: the plan decides it, see `sbpjax.sbp.undecided`.
@@ -12,6 +13,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
+
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax._core import naming
 from sbpjax.errors import SbpError, SbpTypeError
@@ -118,12 +122,14 @@ def _parse_entry(entry, value) -> int:
     )
 
 
-def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_free: bool = False) -> tuple[int, ...]:
+def parse(value, grid: Any, ndim: int | None = None, *, allow_free: bool = False) -> tuple[int, ...]:
     """Return the codes of an sbp given in any accepted form.
 
     Args:
-        value: an `sbp`, a list or tuple of them, or a string such as ``"S0,B"``.
-        hierarchy: the placement's hierarchy; one entry per dim is needed.
+        value: an `sbp`, a list or tuple of them, or a string such as ``"S0,B"``, one entry per dim of the placement; or
+            by axis: a dict of axis names to entries, a `PartitionSpec`, a `NamedSharding`, where axes that are left
+            out are broadcast.
+        grid: the placement; or a hierarchy, whose axes have the names ``a0``, ``a1``, ….
         ndim: the number of dims of the tensor; None if not known yet.
         allow_free: accept entries that the plan decides, as `FREE`; for pins in a program that is being traced.
 
@@ -131,11 +137,14 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
         SbpError: wrong number of entries, a split dim outside the tensor, or an entry that a plan decides.
         SbpTypeError: an entry is no sbp.
     """
+    hierarchy = grid if grid.__class__ is tuple else grid.hierarchy
     # Every `to_global` parses, so the usual forms come first: a check for an ABC is Python code.
     if isinstance(value, sbp):
         entries = (value,)
     elif isinstance(value, str):
         entries = value.replace("(", "").replace(")", "").split(",")
+    elif isinstance(value, _BY_AXIS):
+        entries = _entries_by_axis(value, grid)
     else:
         entries = value if isinstance(value, (tuple, list, Sequence)) else (value,)
     codes = tuple([e.code if e.__class__ is sbp else _parse_entry(e, value) for e in entries])
@@ -164,6 +173,81 @@ def parse(value, hierarchy: tuple[int, ...], ndim: int | None = None, *, allow_f
                 f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
             )
     return codes
+
+
+_BY_AXIS = (dict, PartitionSpec, NamedSharding)
+
+
+def in_order(value, grid):
+    """Return an sbp by axis names as a tuple of entries, which can be hashed; any other form as it is."""
+    return to_sbp(parse(value, grid)) if isinstance(value, _BY_AXIS) else value
+
+
+def axis_names(grid) -> tuple[str, ...]:
+    """Return the axis names of a placement, or ``a0``, ``a1``, … of a hierarchy."""
+    return tuple(f"a{i}" for i in range(len(grid))) if grid.__class__ is tuple else grid.axis_names
+
+
+def _entries_by_axis(value, grid) -> list[sbp]:
+    names = axis_names(grid)
+    if isinstance(value, dict):
+        unknown, found = [n for n in value if n not in names], value
+    else:
+        if isinstance(value, NamedSharding):
+            names = _names_of_mesh(value, grid)
+        spec = value.spec if isinstance(value, NamedSharding) else value
+        if PartitionSpec.UNCONSTRAINED in spec.partitions:
+            rule = "every dim of a spec is split over axes or whole"
+            raise SbpError(f"sbp={value!r}", "UNCONSTRAINED", rule, "leave sbp out where the plan may choose it")
+        unknown = [n for n in _axes_in(spec) if n not in names]
+        codes = () if unknown else codes_from_spec(spec, names, MAX_DIMS)
+        if codes is None:
+            rule = f"the inner axis cuts the parts of the outer one, and the placement's order is {names}"
+            fix = "jax.make_mesh(...) with the axes in that order, or list them in the mesh's"
+            raise SbpError(f"sbp={value!r}", f"{spec}", rule, fix)
+        found = dict(zip(names, map(from_code, codes)))
+    if unknown:
+        rule = f"the axes of the placement are {names}"
+        fix = "use these names, or name the axes: sbpjax.placement(mesh), placement(type, ranks, axis_names=(...))"
+        raise SbpError(f"sbp={value!r}", f"axis {unknown[0]!r}", rule, fix)
+    return [found.get(n, broadcast) for n in names]
+
+
+def _axes_in(spec: PartitionSpec) -> list:
+    """Return the axes that a spec names, in its order."""
+    dims = [n for e in spec.partitions if e is not None for n in ((e,) if isinstance(e, str) else e)]
+    return [*dims, *sorted(spec.unreduced | spec.reduced)]
+
+
+def _names_of_mesh(sharding: NamedSharding, grid) -> tuple[str, ...]:
+    mesh = sharding.mesh
+    sizes = grid if grid.__class__ is tuple else grid.hierarchy
+    concrete = sizes is not grid and isinstance(mesh, Mesh)
+    if mesh.axis_sizes != sizes or (concrete and (mesh.devices != grid.devices).any()):
+        rule = f"the mesh of a sharding is the placement's, {grid!r}"
+        raise SbpError(f"sbp={sharding!r}", f"{mesh}", rule, "placement=sbpjax.placement(sharding.mesh)")
+    return mesh.axis_names
+
+
+def codes_from_spec(spec: PartitionSpec, names: tuple[str, ...], ndim: int) -> tuple[int, ...] | None:
+    """Return the codes of a `PartitionSpec`, or None if an axis of a dim is not in the mesh's order."""
+    codes = [P if n in spec.unreduced else B for n in names]
+    for dim, entry in enumerate(spec.partitions):
+        axes = [names.index(n) for n in (() if entry is None else (entry,) if isinstance(entry, str) else entry)]
+        if axes != sorted(axes):
+            return None
+        for axis in axes:
+            codes[axis] = dim
+    return tuple(codes) if all(c < ndim for c in codes) else None
+
+
+def spec_from_codes(codes: tuple[int, ...], ndim: int, names: tuple[str, ...]) -> PartitionSpec:
+    """Return the `PartitionSpec` of an ``ndim``-d array under ``codes``: partial sums are unreduced."""
+    dims = [tuple(n for n, c in zip(names, codes, strict=True) if c == d) for d in range(ndim)]
+    partial = {n for n, c in zip(names, codes, strict=True) if c == P}
+    while dims and not dims[-1]:  # as JAX gives the shardings of results
+        dims.pop()
+    return PartitionSpec(*[e[0] if len(e) == 1 else e or None for e in dims], unreduced=partial)
 
 
 def to_sbp(codes: tuple[int, ...]) -> tuple[sbp, ...]:

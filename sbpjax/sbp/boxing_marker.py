@@ -25,8 +25,8 @@ def to_sbp(x, placement: Placement, sbp, grad_sbp=None):
         sbp: the nd-sbp of the result.
         grad_sbp: the nd-sbp of its gradient; None leaves it to the planner.
     """
-    codes = algebra.parse(sbp, placement.hierarchy, x.ndim, allow_free=True)
-    grad_codes = None if grad_sbp is None else algebra.parse(grad_sbp, placement.hierarchy, x.ndim, allow_free=True)
+    codes = algebra.parse(sbp, placement, x.ndim, allow_free=True)
+    grad_codes = None if grad_sbp is None else algebra.parse(grad_sbp, placement, x.ndim, allow_free=True)
     return to_sbp_p.bind(x, placement=placement, codes=codes, grad_codes=grad_codes)
 
 

@@ -41,7 +41,7 @@ class Layout:
 
     def __new__(cls, placement: Placement, sbp, shape, dtype) -> Layout:
         shape = tuple(shape)
-        codes = algebra.parse(sbp, placement.hierarchy, len(shape))
+        codes = algebra.parse(sbp, placement, len(shape))
         return layout_of(placement, codes, shape, np.dtype(dtype) if not hasattr(dtype, "_rules") else dtype)
 
     @property
@@ -96,7 +96,7 @@ class Layout:
         entries = list(self.spec)
         while entries and entries[-1] is None:
             entries.pop()
-        return NamedSharding(self.placement.mesh, PartitionSpec(*entries))
+        return NamedSharding(self.placement.auto_mesh, PartitionSpec(*entries))
 
     @property
     def nbytes(self) -> int:
@@ -126,11 +126,11 @@ class Layout:
 
 def layout_of(placement: Placement, codes: tuple[int, ...], shape: tuple[int, ...], dtype) -> Layout:
     """Return the interned layout of checked codes."""
-    key = (placement, codes, shape, dtype)
+    key = (placement, placement.named, codes, shape, dtype)
     found = _INTERNED.get(key)
     if found is None:
         found = object.__new__(Layout)
-        found.placement, found.codes, found.shape, found.dtype = key
+        found.placement, _, found.codes, found.shape, found.dtype = key
         found = _INTERNED.setdefault(key, found)
     return found
 
@@ -155,16 +155,3 @@ def physical_spec(codes: tuple[int, ...], ndim: int, names: tuple[str, ...]):
     for axes in axes_of_dims(codes, ndim):
         dims.append(None if not axes else names[axes[0]] if len(axes) == 1 else tuple(names[a] for a in axes))
     return PartitionSpec(*partial, *dims)
-
-
-def codes_from_spec(spec, axis_names: tuple[str, ...], ndim: int) -> tuple[int, ...] | None:
-    """Return the codes of a `PartitionSpec` without P, or None if its axes are not in mesh-major order."""
-    codes = [algebra.B] * len(axis_names)
-    for dim, entry in enumerate(spec):
-        names = () if entry is None else (entry,) if isinstance(entry, str) else tuple(entry)
-        axes = [axis_names.index(n) for n in names]
-        if axes != sorted(axes):
-            return None
-        for axis in axes:
-            codes[axis] = dim
-    return tuple(codes) if all(c < ndim for c in codes) else None

@@ -105,7 +105,7 @@ def replicate_value(value, placement: Placement) -> jax.Array:
     A key of random numbers is taken from the first process of the placement, because a process that drew numbers of
     its own has counted on.
     """
-    sharding = NamedSharding(placement.mesh, PartitionSpec())
+    sharding = NamedSharding(placement.auto_mesh, PartitionSpec())
     if not isinstance(value, jax.Array) or not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = np.asarray(value)
         return _everywhere(value, sharding)
@@ -150,7 +150,7 @@ def _speaker(layout: Layout):
 
     rendezvous("broadcasting", layout.placement.devices)
     spec = layout.sharding.spec
-    mapped = jax.shard_map(first, mesh=layout.placement.mesh, in_specs=spec, out_specs=spec, check_vma=False)
+    mapped = jax.shard_map(first, mesh=layout.placement.auto_mesh, in_specs=spec, out_specs=spec, check_vma=False)
     return jax.jit(mapped, out_shardings=layout.sharding)
 
 

@@ -5,7 +5,11 @@ ranks in a hierarchy of two rows and four columns, so its sbp has two entries. A
 order of ``jax.devices(type)``. Order is meaningful: on ``placement("cpu", [3, 2, 1, 0])`` rank 3 holds the first
 part of a split.
 
-`placement` maps to `jax.sharding.Mesh` one to one; the mesh axes are named ``a0``, ``a1``, … from the outside in.
+`placement` maps to `jax.sharding.Mesh` one to one: ``placement(mesh)`` keeps the names and types of its axes, which the
+tensors on it show as ``x.placement.axis_names`` and give back in ``x.jax()``. Without a mesh the axes are named ``a0``,
+``a1``, … from the outside in. Programs run on `auto_mesh`, whose axes have the type Auto. Placements of the same
+devices are equal whatever their axes are called, so tensors of both meet in one op; a cache whose values show names has
+`named` in its keys.
 """
 
 from __future__ import annotations
@@ -17,9 +21,10 @@ from itertools import starmap
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import AbstractMesh, AxisType, Mesh
 
 from sbpjax._core import naming
+from sbpjax._core.runtime.ambient_mesh import ambient_mesh
 from sbpjax._core.runtime.context_exit import ContextExit
 from sbpjax._core.runtime.processes import current
 from sbpjax._core.runtime.ranks_text import ranks_text
@@ -55,21 +60,42 @@ class placement:
     """A grid of devices.
 
     Args:
-        type: ``"cpu"``, ``"cuda"`` (or ``"gpu"``), ``"tpu"``.
+        type: ``"cpu"``, ``"cuda"`` (or ``"gpu"``), ``"tpu"``; or a `jax.sharding.Mesh` alone, see `from_mesh`.
         ranks: device ids as a nested list, range or array, of any number of dims; its shape is the hierarchy.
+        axis_names: the names of the dims; by default ``a0``, ``a1``, ….
 
     Raises:
-        PlacementError: unknown type, no such device, duplicate ranks, ragged or empty ranks.
-        PlacementTypeError: ranks are not integers.
+        PlacementError: unknown type, no such device, duplicate ranks, ragged or empty ranks, not one name per dim.
+        PlacementTypeError: ranks are not integers, or names not strings.
 
     Example:
         >>> placement("cpu", [[0, 1], [2, 3]]).hierarchy
         (2, 2)
     """
 
-    __slots__ = ("__weakref__", "_devices", "_hash", "_key", "_mesh", "_ranks", "_reach", "_topology", "_type")
+    __slots__ = (
+        *("__weakref__", "_auto_mesh", "_devices", "_hash", "_key", "_mesh", "_ranks", "_reach", "_topology", "_type"),
+        "named",
+    )
 
-    def __init__(self, type: str, ranks) -> None:
+    named: tuple[tuple[str, ...], tuple[AxisType, ...]] | None
+    """The given names and types of the axes; None for the default ones."""
+
+    def __new__(cls, type: str | Mesh | None = None, ranks=None, *, axis_names=None) -> placement:
+        if isinstance(type, (Mesh, AbstractMesh)) and ranks is None and axis_names is None:
+            return cls.from_mesh(type)
+        return object.__new__(cls)
+
+    def __init__(self, type: str | Mesh, ranks=None, *, axis_names: Iterable[str] | None = None) -> None:
+        if isinstance(type, Mesh) and ranks is None and axis_names is None:
+            return  # made by `from_mesh`
+        if ranks is None or isinstance(ranks, Mesh) or isinstance(type, Mesh):
+            raise PlacementTypeError(
+                "placement(...)",
+                f"type {_SHORT.repr(type)}, ranks {_SHORT.repr(ranks)}",
+                "a placement is made of a device type and ranks, or of a mesh alone",
+                'placement("cpu", [0, 1]) or placement(mesh)',
+            )
         if not isinstance(type, str):
             raise PlacementTypeError(
                 "placement(...)", f"type={type!r}", "type is a string", 'e.g. placement("cpu", [0, 1])'
@@ -83,9 +109,50 @@ class placement:
             )
         self._type = type
         self._ranks = _checked_ranks(type, ranks)
-        self._devices = self._mesh = self._topology = None
+        self._devices = self._topology = None
         self._check_devices()
-        self._seal()
+        self._seal(None if axis_names is None else _checked_names(axis_names, self._ranks.ndim))
+
+    @classmethod
+    def from_mesh(cls, mesh: Mesh) -> placement:
+        """Return the placement of a `jax.sharding.Mesh`, with the names and types of its axes.
+
+        Args:
+            mesh: of devices, which need not be present; axes of any type.
+
+        Raises:
+            PlacementError: an `AbstractMesh`, which has no devices.
+            PlacementTypeError: ``mesh`` is no mesh.
+
+        Example:
+            >>> placement.from_mesh(jax.make_mesh((2, 4), ("data", "model"))).axis_names
+            ('data', 'model')
+        """
+        if not isinstance(mesh, Mesh):
+            kind = PlacementError if isinstance(mesh, AbstractMesh) else PlacementTypeError
+            rule = "a placement is made of a jax.sharding.Mesh, which has devices"
+            raise kind("placement.from_mesh(mesh)", f"a {mesh.__class__.__name__}", rule, "jax.make_mesh(sizes, names)")
+        if mesh.empty:
+            rule, fix = "a placement has at least one rank", "jax.make_mesh(sizes, names)"
+            raise PlacementError("placement.from_mesh(mesh)", "an empty mesh", rule, fix)
+        self = cls.of_devices(mesh.devices)
+        self._seal((mesh.axis_names, mesh.axis_types))
+        return self
+
+    @staticmethod
+    def current() -> placement | None:
+        """Return the placement of the innermost ``with placement(...)`` block, else that of JAX's ambient mesh.
+
+        Returns:
+            None without either; inside a ``jax.jit`` the mesh that it was called under.
+
+        Example:
+            >>> with jax.set_mesh(jax.make_mesh((2, 4), ("data", "model"))):
+            ...     placement.current().hierarchy
+            (2, 4)
+        """
+        mesh = ambient_mesh()
+        return current_placement() or (None if mesh is None else placement.from_mesh(mesh))
 
     @classmethod
     def of_devices(cls, devices: np.ndarray, type: str | None = None) -> placement:
@@ -95,7 +162,7 @@ class placement:
         platform = devices.flat[0].platform
         self._type = type or ("cuda" if platform == "gpu" else platform)
         self._ranks = np.asarray([d.id for d in devices.flat]).reshape(devices.shape)
-        self._mesh = self._topology = None
+        self._topology = None
         try:
             own = devices_of(self._type)
             ids = {d: i for i, d in enumerate(own)}
@@ -139,7 +206,6 @@ class placement:
         self._type = "cuda" if found[0].platform == "gpu" else found[0].platform
         self._ranks = grid
         self._devices = np.asarray(found, dtype=object)[grid]
-        self._mesh = None
         self._topology = name
         self._seal()
         return self
@@ -179,9 +245,11 @@ class placement:
         grid = functools.partial(placement.topology, topology)
         return hierarchies(count, whole.size, whole.type, topology, axes, grid)
 
-    def _seal(self) -> None:
+    def _seal(self, named: tuple[tuple[str, ...], tuple[AxisType, ...]] | None = None) -> None:
         self._ranks.setflags(write=False)
-        self._reach = None
+        self._reach = self._mesh = self._auto_mesh = None
+        unnamed = tuple(f"a{i}" for i in range(self._ranks.ndim)), (AxisType.Auto,) * self._ranks.ndim
+        self.named = None if named == unnamed else named
         absent = () if self._devices is None else tuple(self._devices.flat)
         self._key = (_PLATFORM[self._type], self._ranks.shape, tuple(self._ranks.flat), absent)
         self._hash = hash(self._key)
@@ -222,7 +290,7 @@ class placement:
     @property
     def axis_names(self) -> tuple[str, ...]:
         """The names of the mesh axes, outer first."""
-        return tuple(f"a{i}" for i in range(self._ranks.ndim))
+        return tuple(f"a{i}" for i in range(self._ranks.ndim)) if self.named is None else self.named[0]
 
     @property
     def size(self) -> int:
@@ -232,7 +300,7 @@ class placement:
     @property
     def devices(self) -> np.ndarray:
         """The JAX devices, shaped as the hierarchy."""
-        return self.mesh.devices
+        return self.auto_mesh.devices
 
     @property
     def is_present(self) -> bool:
@@ -264,15 +332,23 @@ class placement:
         return self._topology
 
     @property
-    def mesh(self):
-        """The `jax.sharding.Mesh` of this placement."""
+    def mesh(self) -> Mesh:
+        """The `jax.sharding.Mesh` of this placement; that of `from_mesh`, axis types included."""
         if self._mesh is None:
-            if self._devices is None:
-                own = np.asarray(devices_of(self._type), dtype=object)
-                self._mesh = Mesh(own[self._ranks], self.axis_names)
-            else:
-                self._mesh = Mesh(self._devices, self.axis_names)
+            types = None if self.named is None else self.named[1]
+            auto = self.auto_mesh
+            self._mesh = auto if types in (None, auto.axis_types) else Mesh(auto.devices, self.axis_names, types)
         return self._mesh
+
+    @property
+    def auto_mesh(self) -> Mesh:
+        """The mesh with axes of type Auto, over which programs run and arrays are stored."""
+        if self._auto_mesh is None:
+            devices = self._devices
+            if devices is None:
+                devices = np.asarray(devices_of(self._type), dtype=object)[self._ranks]
+            self._auto_mesh = Mesh(devices, self.axis_names)
+        return self._auto_mesh
 
     def __eq__(self, other) -> bool:
         return self is other or (isinstance(other, placement) and self._key == other._key)
@@ -283,11 +359,14 @@ class placement:
     def __repr__(self) -> str:
         if self._topology is not None:
             return f'{naming.package()}.placement.topology("{self._topology}", {list(self.hierarchy)})'
-        return f'{naming.package()}.placement(type="{self._type}", ranks={ranks_text(self._ranks)})'
+        names = "" if self.named is None else f", axis_names={self.axis_names}"
+        return f'{naming.package()}.placement(type="{self._type}", ranks={ranks_text(self._ranks)}{names})'
 
     def __reduce__(self):
         if self._topology is not None:
-            return _topology, (self._topology, self._ranks.tolist())
+            return _topology, (self._topology, self._ranks.tolist(), *([] if self.named is None else [self.named]))
+        if self.named is not None:
+            return _with_axes, (self._type, self._ranks.tolist(), *self.named)
         return placement, (self._type, self._ranks.tolist())
 
     def __enter__(self) -> placement:
@@ -300,8 +379,16 @@ class placement:
 _SCOPE: list[placement] = []
 
 
-def _topology(name: str, ranks: list) -> placement:
-    return placement.topology(name, ranks=ranks)
+def _topology(name: str, ranks: list, named=None) -> placement:
+    found = placement.topology(name, ranks=ranks)
+    found._seal(named)
+    return found
+
+
+def _with_axes(type: str, ranks: list, names: tuple[str, ...], types: tuple[AxisType, ...]) -> placement:
+    found = placement(type, ranks)
+    found._seal((names, types))
+    return found
 
 
 def current_placement() -> placement | None:
@@ -309,11 +396,13 @@ def current_placement() -> placement | None:
     return _SCOPE[-1] if _SCOPE else None
 
 
-@functools.lru_cache(maxsize=64)
 def flat_placement(p: placement) -> placement:
     """Return the 1-D placement over the same devices in the same order."""
-    if p.ranks.ndim == 1:
-        return p
+    return p if p.ranks.ndim == 1 else _flatten(p)
+
+
+@functools.lru_cache(maxsize=64)
+def _flatten(p: placement) -> placement:
     if p.topology_name is not None:
         return _topology(p.topology_name, p.ranks.reshape(-1).tolist())
     return placement.of_devices(p.devices.reshape(-1), p.type)
@@ -349,3 +438,13 @@ def _checked_ranks(type: str, ranks) -> np.ndarray:
         twice = ranks_text(values[counts > 1])
         raise PlacementError(operation, f"ranks {twice} more than once", "a rank appears once", fix)
     return array.astype(np.int64)
+
+
+def _checked_names(names: Iterable[str], ndim: int) -> tuple[tuple[str, ...], tuple[AxisType, ...]]:
+    names = tuple(names)
+    operation, fix = f"placement(..., axis_names={names!r})", 'e.g. axis_names=("data", "model")'
+    if not all(isinstance(n, str) for n in names):
+        raise PlacementTypeError(operation, f"{_SHORT.repr(names)}", "names of axes are strings", fix)
+    if len(names) != ndim or len(set(names)) != ndim:
+        raise PlacementError(operation, f"{len(names)} names of {ndim} axes", "each axis has a name of its own", fix)
+    return names, (AxisType.Auto,) * ndim

@@ -70,7 +70,7 @@ def from_local(
     mine = (tuple(value.shape), str(value.dtype))
     if check:
         compared = check_values is not False and collective_trace.mode() != "off"
-        alike = _of_one_value(grid, algebra.parse(sbp, placement.hierarchy, value.ndim)) if compared else []
+        alike = _of_one_value(grid, algebra.parse(sbp, placement, value.ndim)) if compared else []
         digest = _digest(value) if any(world.rank in group for group in alike) else 0
         gathered = world.exchange(operation, (*mine, digest))
         facts = {m: gathered[m][:2] for m in members}
@@ -113,7 +113,7 @@ def ranks_of_equal_parts(operation: str, values: list, placement: Placement, sbp
         world: the members.
     """
     grid = owners(placement, world)
-    parts = _of_one_part(grid, algebra.parse(sbp, placement.hierarchy))
+    parts = _of_one_part(grid, algebra.parse(sbp, placement))
     if len(parts) < 2:
         return []
     ranks = sorted(rank for group in parts for rank in group)
@@ -164,7 +164,7 @@ def _layout(operation: str, facts: dict, grid: np.ndarray, placement: Placement,
             fix = "order the ranks so that each process owns whole rows or columns"
             raise OpError(operation, repr(placement), rule, fix)
     ndim = len(next(iter(shapes.values())))
-    codes = algebra.parse(sbp, placement.hierarchy, ndim)
+    codes = algebra.parse(sbp, placement, ndim)
     layout = layout_of(placement, codes, _logical_shape(shapes, grid, codes, ndim), np.dtype(dtypes[min(dtypes)]))
     expected = {m: tuple(n for n, _ in _own(layout, positions_of(m, grid))) for m in facts}
     if expected != shapes:

@@ -11,8 +11,8 @@ from jax.sharding import PartitionSpec
 
 from sbpjax.errors import SbpError
 from sbpjax.sbp import even_split
-from sbpjax.sbp.algebra import B, P
-from sbpjax.sbp.layout import Layout, codes_from_spec, layout_of, local_shape
+from sbpjax.sbp.algebra import B, P, codes_from_spec
+from sbpjax.sbp.layout import Layout, layout_of, local_shape
 from sbpjax.sbp.placement import placement
 
 P4 = placement("cpu", [0, 1, 2, 3])

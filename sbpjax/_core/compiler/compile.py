@@ -206,5 +206,5 @@ def _codes_of_pins(program: Program, placement: Placement, out_pins) -> tuple:
                 "name the position of the input in whose layout the output comes back",
             )
         is_sbp = pin is not None and not isinstance(pin, int)
-        result.append(algebra.parse(pin, placement.hierarchy, len(v.aval.shape)) if is_sbp else pin)
+        result.append(algebra.parse(pin, placement, len(v.aval.shape)) if is_sbp else pin)
     return tuple(result)

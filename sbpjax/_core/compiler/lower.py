@@ -196,7 +196,7 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
     specs = [physical_spec(c, len(a.shape), names) for c, a in zip(plan.in_codes, avals_in, strict=True)]
     run = jax.shard_map(
         body if all(full) else body_of_full,
-        mesh=placement.mesh,
+        mesh=placement.auto_mesh,
         in_specs=tuple(s for s, f in zip(specs, full, strict=True) if f),
         out_specs=tuple(physical_spec(c, len(a.shape), names) for c, a in zip(plan.out_codes, avals_out, strict=True)),
         # JAX's check cannot prove that the result of an all-gather is equal on all ranks; the plan knows it.

@@ -83,7 +83,7 @@ def _draw(
 def _key(generator, options: tuple[Any, Any, Any], operation: str):
     """Return the next key of a generator for a draw with these creation options."""
     _, placement, sbp = where_to(*options, operation)
-    if placement is not None and algebra.P in algebra.parse(sbp, placement.hierarchy, allow_free=True):
+    if placement is not None and algebra.P in algebra.parse(sbp, placement, allow_free=True):
         raise SbpError(
             operation,
             f"sbp={sbp!r}",

@@ -82,7 +82,7 @@ def _rates(entry: Any) -> str:
 
 
 def _spec(spec: Any, names: _Names) -> str:
-    sbp = None if spec.sbp is None else algebra.parse(spec.sbp, spec.placement.hierarchy, len(spec.shape))
+    sbp = None if spec.sbp is None else algebra.parse(spec.sbp, spec.placement, len(spec.shape))
     return _tensor(spec.shape, spec.dtype, spec.placement, sbp, names)
 
 

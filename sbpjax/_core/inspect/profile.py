@@ -154,7 +154,7 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
         _put_back(before)
     text = named.as_text() or ""
     events = _events(folder, text)
-    devices = 1 if program.placement is None else len(program.placement.mesh.local_devices)
+    devices = 1 if program.placement is None else len(program.placement.auto_mesh.local_devices)
     rows, busy_us = _rows(events, _instructions(text), Names(graph), steps, devices) if devices else ([], 0.0)
     return Profile(graph.name, steps, devices, step_us, rows, max(step_us - busy_us, 0.0), folder)
 

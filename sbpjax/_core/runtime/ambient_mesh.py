@@ -33,6 +33,12 @@ _mesh_of_thread, _set_mesh = abstract_mesh_context.get_local, abstract_mesh_cont
 _devices_of_thread, _set_devices = device_context.get_local, device_context.set_local
 
 
+def ambient_mesh() -> jax.sharding.Mesh | None:
+    """Return the mesh of `jax.set_mesh`, also inside a trace; None without one."""
+    mesh = _devices_of_thread()
+    return None if mesh is unset or mesh is None or mesh.empty else mesh
+
+
 def hide_mesh(function: _F) -> _F:
     """Return a function that runs without the ambient mesh, except where JAX traces."""
 

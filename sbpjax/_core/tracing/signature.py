@@ -45,7 +45,7 @@ class TensorSpec:
         self.shape = tuple(shape)
         self.dtype = _dtypes.float32 if dtype is None else dtype
         self.placement = placement
-        self._codes = None if placement is None else _algebra.parse(sbp, placement.hierarchy, len(self.shape))
+        self._codes = None if placement is None else _algebra.parse(sbp, placement, len(self.shape))
         self.requires_grad = requires_grad
 
     @property

@@ -53,6 +53,12 @@ _NAMESPACES = {"argparse.Namespace": argparse.Namespace, "types.SimpleNamespace"
 _notes: set[str] = set()  # lines already logged
 
 
+def placement_facts(value: placement) -> Code:
+    """Return the type and ranks of a placement, and the names of its axes if they have some."""
+    facts: Code = {"type": value.type, "ranks": value.ranks.tolist()}
+    return facts if value.named is None else facts | {"axis_names": list(value.axis_names)}
+
+
 def encode(value: Any, walk: Walk, name: str) -> Code | None:
     """Return the code of a value that is not plain, None if its class is unknown.
 
@@ -240,7 +246,7 @@ ENCODERS: dict[type, Callable[[Any, Walk, str], Code]] = {
     datetime.timedelta: lambda v, walk, _: {"": "timedelta", "value": [v.days, v.seconds, v.microseconds]},
     dtypes.dtype: lambda v, walk, _: {"": "dtype", "value": v.name},
     device: lambda v, walk, _: {"": "device", "value": str(v)},
-    placement: lambda v, walk, _: {"": "placement", "type": v.type, "ranks": v.ranks.tolist()},
+    placement: lambda v, walk, _: {"": "placement", **placement_facts(v)},
 }
 ENCODERS |= {c: lambda v, walk, _: {"": "path", "class": type(v).__name__, "value": str(v)} for c in _PATHS.values()}
 ENCODERS |= {c: lambda v, walk, _: {"": _TEXTS[type(v)], "value": str(v)} for c in _TEXTS}
@@ -280,6 +286,6 @@ DECODERS: dict[str, Callable[[Code, Walk], Any]] = {
     "omegaconf": _decode_omegaconf,
     "dtype": lambda c, walk: dtypes.of(c["value"]),
     "device": lambda c, walk: device(c["value"]),
-    "placement": lambda c, walk: placement(c["type"], c["ranks"]),
+    "placement": lambda c, walk: placement(c["type"], c["ranks"], axis_names=c.get("axis_names")),
     "sbp": _decode_sbp,
 }

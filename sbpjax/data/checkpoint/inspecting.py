@@ -19,6 +19,7 @@ class Entry:
         sbp: the nd-sbp that it had when it was saved, e.g. ``"(S0, B)"``; None for a local tensor.
         ranks: the ranks of the placement that it had.
         nbytes: the bytes of its logical value.
+        axis_names: the names of that placement's axes; None for the default ones.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Entry:
     sbp: str | None
     ranks: list | None
     nbytes: int
+    axis_names: tuple[str, ...] | None = None
 
 
 def inspect(path: str | os.PathLike) -> list[Entry]:
@@ -37,6 +39,8 @@ def inspect(path: str | os.PathLike) -> list[Entry]:
     """
     entries = []
     for name, facts in Contents(path).tensors.items():
-        ranks = facts["placement"]["ranks"] if "placement" in facts else None
-        entries.append(Entry(name, tuple(facts["shape"]), facts["dtype"], facts.get("sbp"), ranks, nbytes(facts)))
+        place = facts.get("placement", {})
+        names = tuple(place["axis_names"]) if "axis_names" in place else None
+        shape, size = tuple(facts["shape"]), nbytes(facts)
+        entries.append(Entry(name, shape, facts["dtype"], facts.get("sbp"), place.get("ranks"), size, names))
     return entries

@@ -155,6 +155,7 @@ def _target(contents: Contents, name: str, placement: Placement | None, sbp: Any
 
 def fitting(sbp: Any, placement: Placement, ndim: int) -> tuple:
     """Return the nd-sbp of a tensor of ``ndim`` dims: broadcast where none is given or the split dim is missing."""
+    sbp = algebra.in_order(sbp, placement)
     entries = sbp if isinstance(sbp, (list, tuple)) else [sbp] * len(placement.hierarchy)
     codes = [algebra.B if e is None else algebra.parse([e], (1,))[0] for e in entries]
     return algebra.to_sbp(tuple(algebra.B if c >= ndim else c for c in codes))

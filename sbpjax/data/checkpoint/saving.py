@@ -326,5 +326,5 @@ def facts_of(value: Any) -> dict:
         facts["parameter"] = value.requires_grad
     if value.layout is not None:
         facts["sbp"] = algebra.nd_name(value.layout.codes)
-        facts["placement"] = {"type": value.placement.type, "ranks": value.placement.ranks.tolist()}
+        facts["placement"] = codec.placement_facts(value.placement)
     return facts

@@ -116,7 +116,7 @@ class GlobalLoader:
             seen = f"batches of {loader.batch_size} from a {type(loader.dataset).__name__}"
             raise DataError("GlobalLoader(loader)", seen, rule, "DataLoader(dataset, batch_size=32)")
         self.loader, self.placement, self.sbp, self.check = loader, placement, sbp, check
-        codes = frozenset(parse(each, placement.hierarchy, _MANY_DIMS) for each in _leaves(sbp))
+        codes = frozenset(parse(each, placement, _MANY_DIMS) for each in _leaves(sbp))
         self._part = _Part(loader.batch_sampler, placement, codes)
         self._own = copy.copy(loader)
         self._own.batch_sampler = self._part

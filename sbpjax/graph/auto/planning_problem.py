@@ -164,7 +164,7 @@ class PlanningProblem:
 
     def parse(self, sbp, shape: Sequence[int]) -> Codes:
         """Return the codes of an nd-sbp in any form, for a tensor of a shape."""
-        return algebra.parse(sbp, self.placement.hierarchy, len(shape))
+        return algebra.parse(sbp, self.placement, len(shape))
 
     def layouts(self, plan: Plan) -> list:
         """Return the layouts of the inputs under a plan."""
@@ -220,7 +220,7 @@ def planning_problem_of(
     inputs = tuple(
         Input(
             name, kind, tuple(a.shape), a.dtype,
-            algebra.parse(sbp, placement.hierarchy, len(a.shape)) if a.shape else everywhere,
+            algebra.parse(sbp, placement, len(a.shape)) if a.shape else everywhere,
             tails.get(_tail(name)) if kind == STATE else None,
             bool(a.shape),
         )

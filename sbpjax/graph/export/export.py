@@ -234,7 +234,8 @@ def _outputs_json(program: Program, operation: str) -> dict:
 
 def _placement_json(program: Program) -> dict | None:
     place = program.placement
-    return None if place is None else {"type": place.type, "hierarchy": list(place.hierarchy)}
+    names = {} if place is None or place.named is None else {"axis_names": list(place.axis_names)}
+    return None if place is None else {"type": place.type, "hierarchy": list(place.hierarchy), **names}
 
 
 def _state_json(graph: Any, state: State, program: Program) -> tuple[dict, dict[str, np.ndarray]]:

@@ -246,7 +246,7 @@ class LoadedGraph:
                     seen, fix = f"{path} on {here}", f"{path}.to({str(of_jax(self._target))!r})"
                     raise self._wrong(facts, seen, fix)
             return batch
-        codes = algebra.parse(sbp, self.placement.hierarchy, leaf.ndim)  # type: ignore[union-attr]
+        codes = algebra.parse(sbp, self.placement, leaf.ndim)  # type: ignore[union-attr]
         if layout is None or layout.placement != self.placement or layout.codes != codes:
             layout_text = (
                 "" if layout is None else f"({', '.join(map(algebra.name, layout.codes))}) on {layout.placement!r}"
@@ -386,7 +386,7 @@ def _target(found: dict, placement: Any, device: Any, operation: str) -> tuple[P
             seen = f"{have} devices of type {recorded['type']!r} here"
             rule = f"it was exported for {_grid(hierarchy)} ranks, and runs on as many"
             raise ExportError(operation, seen, rule, "export it from a placement of the devices there are")
-        return Placement(recorded["type"], ranks), None
+        return Placement(recorded["type"], ranks, axis_names=recorded.get("axis_names")), None
     if tuple(placement.hierarchy) != hierarchy or not placement.is_present:
         seen = f"a placement of {_grid(placement.hierarchy)} ranks{'' if placement.is_present else ', not here'}"
         rule = f"the plan is part of the program: it was exported for {_grid(hierarchy)} ranks"

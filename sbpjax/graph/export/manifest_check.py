@@ -28,6 +28,8 @@ def check(content: dict) -> None:
     if place is not None:
         _need(_is(place, dict) and _is(place.get("type"), str) and _sizes(place.get("hierarchy"), 1), "placement")
         _need(prod(place["hierarchy"]) <= _MOST_DEVICES, "placement.hierarchy")
+        names = place.get("axis_names", [])
+        _need(_is(names, list) and all(_is(n, str) for n in names), "placement.axis_names")
     axes = None if place is None else len(place["hierarchy"])
     for side in ("inputs", "outputs"):
         leaves = content[side].get("leaves")

@@ -90,20 +90,20 @@ class SavedProgram:
             return StateSlot(places, None, False)
         first = self._tensors[places[0]].layout
         shape = (len(places), *first.shape) if facts["stacked"] else first.shape
-        codes = algebra.parse(facts["sbp"], self._placement.hierarchy, len(shape))
+        codes = algebra.parse(facts["sbp"], self._placement, len(shape))
         return StateSlot(places, layout_of(self._placement, codes, shape, first.dtype), False)
 
     def _layout(self, facts: dict) -> Layout | None:
         if self._placement is None or facts["sbp"] is None:
             return None
-        codes = algebra.parse(facts["sbp"], self._placement.hierarchy, len(facts["shape"]))
+        codes = algebra.parse(facts["sbp"], self._placement, len(facts["shape"]))
         return layout_of(self._placement, codes, tuple(facts["shape"]), np.dtype(facts["dtype"]))
 
     def _structs(self, exported: Any, target: Any, layouts: list, numbers: range) -> list:
         if self._placement is None:
             loose = jax.sharding.SingleDeviceSharding(target)
         else:
-            loose = jax.sharding.NamedSharding(self._placement.mesh, jax.sharding.PartitionSpec())
+            loose = jax.sharding.NamedSharding(self._placement.auto_mesh, jax.sharding.PartitionSpec())
         found = []
         for i, (layout, aval) in enumerate(zip(layouts, exported.in_avals, strict=True)):
             where = loose if layout is None else layout.sharding

@@ -287,11 +287,11 @@ def _compile_equal(group: list) -> None:
             task.executable = own.compile()
         return
     first.executable = compile_uncached(lowered)
-    source = list(first.task.placement.mesh.devices.flat)
+    source = list(first.task.placement.devices.flat)
     for task, own in others:
         task.executable = None
         if not task.task.placement.spans_processes:
-            task.executable = relocate_program(first.executable, source, list(task.task.placement.mesh.devices.flat))
+            task.executable = relocate_program(first.executable, source, list(task.task.placement.devices.flat))
         if task.executable is None:
             task.executable = own.compile()
 

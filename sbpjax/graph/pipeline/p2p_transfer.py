@@ -325,7 +325,7 @@ def acquaint(placement: Placement) -> None:
     def body(x):
         return sum(jax.lax.psum(x, group) for group in groups)
 
-    mesh, spec = placement.mesh, PartitionSpec()
+    mesh, spec = placement.auto_mesh, PartitionSpec()
     run = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     jax.block_until_ready(run(multi_host.replicate_value(np.zeros((), np.float32), placement)))
 

@@ -301,7 +301,7 @@ def _plan_program(
 
 def _input_structs(jaxpr: ClosedJaxpr, place: Placement | None, arrays: list, layouts: list) -> list:
     """Return for every input of the compiled program its physical shape, dtype and sharding."""
-    mesh = None if place is None else place.mesh
+    mesh = None if place is None else place.auto_mesh
     replicated = None if mesh is None else jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
     structs = []
     for array, layout, aval in zip(arrays, layouts, jaxpr.in_avals, strict=True):

@@ -77,9 +77,9 @@ def text_of(value: Any) -> str | None:
         parts = [text_of(v) for v in value]
         return None if None in parts else f"{value.__class__.__name__}({', '.join(map(str, parts))})"
     if isinstance(value, Layout):
-        return f"{_placement_text(value.placement)} {value.codes} {value.shape} {value.dtype}"
+        return f"{text_of(value.placement)} {value.codes} {value.shape} {value.dtype}"
     if isinstance(value, Placement):
-        return _placement_text(value)
+        return f"{_devices_text(value)} {value.axis_names}"
     if isinstance(value, Sbp):
         return repr(value)
     if isinstance(value, (np.dtype, jax.ShapeDtypeStruct)):
@@ -102,7 +102,7 @@ def _import_path(value: Any) -> str | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _placement_text(placement: Placement) -> str:
+def _devices_text(placement: Placement) -> str:
     devices = [(d.id, d.device_kind) for d in placement.devices.flat]
     return f"{placement.type} {placement.ranks.tolist()} {placement.hierarchy} {devices}"
 

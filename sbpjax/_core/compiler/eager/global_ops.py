@@ -25,6 +25,7 @@ from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
 from sbpjax.sbp import abstract, algebra, multi_host, policy
 from sbpjax.sbp.layout import Layout, layout_of
+from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import placement as Placement
 
 from ..launch import Launcher, accepts_args
@@ -149,7 +150,7 @@ def program_of(
         fn,
         static,
         tuple([x if x is not None else _kind(a) for a, x in zip(arrays, layouts)]),
-        placement,
+        placement and (placement, placement.named),
         out_sbps,
         donate,
     )
@@ -283,7 +284,7 @@ def _place_input(array, layout: Layout | None, placement: Placement):
 
 
 def _replicated_sharding(placement: Placement):
-    return jax.sharding.NamedSharding(placement.mesh, jax.sharding.PartitionSpec())
+    return jax.sharding.NamedSharding(placement.auto_mesh, jax.sharding.PartitionSpec())
 
 
 def common_placement(fn, layouts, placement: Placement | None) -> Placement:
@@ -297,7 +298,9 @@ def common_placement(fn, layouts, placement: Placement | None) -> Placement:
             continue
         if placement is None:
             placement = layout.placement
-        elif placement != layout.placement:
+        elif placement == layout.placement:
+            placement = placement if placement.named is not None else layout.placement
+        else:
             raise MixedTensorError(
                 getattr(fn, "__name__", "op"),
                 f"tensors on {placement!r} and on {layout.placement!r}",
@@ -421,7 +424,7 @@ def _plan_op(program, sizes, codes, pins) -> Plan:
 def _pin(sbp, placement: Placement, ndim: int):
     if sbp is None or (isinstance(sbp, tuple) and all(isinstance(c, int) for c in sbp)):
         return sbp  # codes of a layout
-    return algebra.parse(sbp, placement.hierarchy, ndim)
+    return algebra.parse(sbp, placement, ndim)
 
 
 def identity(x):
@@ -433,4 +436,8 @@ def box(array, source: Layout, target: Layout) -> Payload:
     """Return the physical array of ``target`` made from the one of ``source``, on the same placement."""
     if target is source:
         return array
-    return execute(identity, (), (array,), (source,), out_sbps=(target.codes,))[0][0]
+    if source.placement.named == target.placement.named:
+        return execute(identity, (), (array,), (source,), out_sbps=(target.codes,))[0][0]
+    other = source.with_codes(target.codes)
+    boxed = copy_without_alias(array) if other is source else box(array, source, other)
+    return jax.device_put(boxed, target.sharding)

@@ -87,14 +87,14 @@ def _seconds(fn: Callable, *arrays) -> float:
 
 def _everywhere(placement: Placement, shape: tuple[int, ...], dtype) -> jax.Array:
     """Return ones on every device, the same."""
-    sharding = NamedSharding(placement.mesh, PartitionSpec())
+    sharding = NamedSharding(placement.auto_mesh, PartitionSpec())
     return jax.jit(lambda: jnp.ones(shape, dtype), out_shardings=sharding)()
 
 
 def _local(placement: Placement, fn: Callable) -> Callable:
     """Return a function that every rank runs on the whole of its arguments."""
     spec = PartitionSpec()
-    return jax.jit(jax.shard_map(fn, mesh=placement.mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    return jax.jit(jax.shard_map(fn, mesh=placement.auto_mesh, in_specs=spec, out_specs=spec, check_vma=False))
 
 
 def _flops(placement: Placement, dtype) -> float:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+from jax.sharding import NamedSharding
 
 from sbpjax._core.compiler import conversions, interop
 from sbpjax._core.runtime import collective_trace, processes, sizes
@@ -82,8 +83,9 @@ def to_global(
 
     Args:
         self: a local or global tensor.
-        placement: the target placement; a global tensor's own by default.
-        sbp: the target nd-sbp; a global tensor's own by default.
+        placement: the target placement; a global tensor's own by default, and that of an sbp that is a `NamedSharding`.
+        sbp: the target nd-sbp, in the placement's order or by the names of its axes: ``{"data": split(0)}``, a
+            `PartitionSpec`, a `NamedSharding`; a global tensor's own by default.
         grad_sbp: the nd-sbp of the gradient on the way back; by default the source's.
         check_meta: whether processes compare shape and dtype of their local tensors first; without it they are taken to
             be equal.
@@ -107,6 +109,8 @@ def to_global(
         (sbpjax.sbp.split(dim=0),)
     """
     self._fresh()
+    if placement is None and isinstance(sbp, NamedSharding):
+        placement = Placement.from_mesh(sbp.mesh)
     if placement is not None and not isinstance(placement, Placement):
         raise PlacementTypeError(
             "x.to_global(placement, sbp)",
@@ -127,10 +131,10 @@ def to_global(
     if isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
     ndim = len(layout.shape)
-    codes = algebra.parse(layout.sbp if sbp is None else sbp, placement.hierarchy, ndim)
+    codes = algebra.parse(layout.sbp if sbp is None else sbp, placement, ndim)
     target = layout_of(placement, codes, layout.shape, layout.dtype)
     if grad_sbp is not None:
-        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, ndim))
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement, ndim))
     # The tensor itself, as in OneFlow: `to_global` to the same layout costs nothing and copies nothing.
     elif target is layout:
         return self.clone() if copy else self
@@ -175,13 +179,13 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     """Pin a layout inside a trace: a `to_global` marker that the planner obeys; free entries are its choice."""
     if placement is None or (sbp is None and x._layout is None):
         raise _incomplete(x, placement, sbp)
-    axes, ndim = placement.hierarchy, x._array.ndim
-    free = (algebra.FREE,) * len(axes)
-    codes = free if sbp is None else algebra.parse(sbp, axes, ndim, allow_free=True)
-    grad_codes = free if grad_sbp is None else algebra.parse(grad_sbp, axes, ndim, allow_free=True)
+    ndim = x._array.ndim
+    free = (algebra.FREE,) * len(placement.hierarchy)
+    codes = free if sbp is None else algebra.parse(sbp, placement, ndim, allow_free=True)
+    grad_codes = free if grad_sbp is None else algebra.parse(grad_sbp, placement, ndim, allow_free=True)
     if x._layout is not None:
         # Only the placement changes: pinned entries stay pinned.
-        if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(axes):
+        if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(free):
             codes = x._layout.pinned
         same = x._layout is TracedLayout(placement, codes)
         x = moved_to_stage(x, placement)
@@ -225,10 +229,10 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     if placement is None or sbp is None:
         raise _incomplete(x, placement, sbp)
     shape = tuple(x._array.shape)
-    codes = algebra.parse(sbp, placement.hierarchy, len(shape))
+    codes = algebra.parse(sbp, placement, len(shape))
     nd_sbp = algebra.to_sbp(codes)
     if grad_sbp is not None:
-        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement.hierarchy, len(shape)))
+        grad_sbp = algebra.to_sbp(algebra.parse(grad_sbp, placement, len(shape)))
     world = processes.current()
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
@@ -441,12 +445,24 @@ def to_index(self: Tensor) -> int:
 def jax_array(self: Tensor, mesh=None):
     """Return the payload as a `jax.Array`: of a global tensor the sharded logical array.
 
+    Where the axes of the placement's mesh are not of type Auto, or those of partial sums not Explicit, the array is a
+    copy; else it is the tensor's own.
+
     Args:
-        self: a tensor; a global one without partial sums and without unevenly split dims.
-        mesh: name the mesh axes as this mesh does.
+        self: a tensor; a global one without unevenly split dims.
+        mesh: the mesh of the array; by default that of the placement.
+
+    Returns:
+        An array whose `NamedSharding` is the layout: ``split(0)`` of the axis "data" is ``PartitionSpec("data")``, and
+        ``partial_sum`` is ``PartitionSpec(unreduced={"data"})``, on a mesh of Explicit axes.
 
     Raises:
-        SbpError: an ordinary array cannot hold this layout.
+        SbpError: an array cannot hold this layout, or not on this mesh.
+
+    Example:
+        >>> p = flow.placement(jax.make_mesh((2, 4), ("data", "model")))
+        >>> flow.ones(8, 8, placement=p, sbp={"data": flow.sbp.split(0)}).jax().sharding.spec
+        PartitionSpec('data',)
     """
     self._fresh()
     layout = self._layout

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.core import Tracer
+from jax.sharding import NamedSharding
 
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.jax_private import is_symbolic_dim
@@ -58,7 +59,7 @@ def where_to(device, placement, sbp, operation: str):
     if isinstance(device, PlacementDevice) and placement is None and sbp is None:
         return None, device.placement, device.sbp
     if placement is None and sbp is not None:
-        placement = current_placement()
+        placement = Placement.from_mesh(sbp.mesh) if isinstance(sbp, NamedSharding) else current_placement()
     if placement is None and sbp is None:
         if mode.everywhere is not None:
             return None, *mode.everywhere
@@ -78,7 +79,7 @@ def where_to(device, placement, sbp, operation: str):
             "a global tensor needs placement and sbp together, a local one takes device",
             'placement=sbpjax.placement("cpu", [0, 1]), sbp=sbpjax.sbp.broadcast',
         )
-    return None, placement, tuple(sbp) if isinstance(sbp, list) else sbp
+    return None, placement, tuple(sbp) if isinstance(sbp, list) else algebra.in_order(sbp, placement)
 
 
 def make(
@@ -101,7 +102,7 @@ def make(
         out = made
     elif placement is not None:
         # An entry that a plan decides cannot be part of a program's key.
-        algebra.parse(sbp, placement.hierarchy)
+        algebra.parse(sbp, placement)
         (array,), (layout,) = global_ops.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )

@@ -184,7 +184,7 @@ def _has_no_partial_sum(ndim: int, placement, sbp) -> bool:
     if placement is None:
         return True
     try:
-        codes = algebra.parse(sbp, placement.hierarchy, ndim)
+        codes = algebra.parse(sbp, placement, ndim)
     except SbpError:  # planning raises the error
         return False
     # Which rank holds the value of a partial sum is the planner's choice, as for larger tensors.

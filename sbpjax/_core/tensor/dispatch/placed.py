@@ -203,6 +203,6 @@ def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
 def convert_layout(x: Tensor, placement, sbp) -> Tensor:
     """Return a global tensor in another layout, without the tape."""
     if x._kind == TRACED:
-        codes = algebra.parse(sbp, placement.hierarchy, x._array.ndim, allow_free=True)
+        codes = algebra.parse(sbp, placement, x._array.ndim, allow_free=True)
         return wrap_any(to_sbp(x._array, placement, sbp), TracedLayout(placement, codes))
     return wrap_any(*conversions.convert(x._array, x._layout, placement, sbp))

@@ -44,7 +44,7 @@ class TracedLayout:
 
     # Interned, as layouts are: keys of blocks and programs hold them, and compare them by identity.
     def __new__(cls, placement, pinned=None):
-        key = placement if pinned is None else (placement, pinned)
+        key = (placement, placement.named, pinned)
         found = cls._interned.get(key)
         if found is None:
             if pinned is not None and set(pinned) == {algebra.FREE}:
