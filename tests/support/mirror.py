@@ -63,6 +63,8 @@ TESTED_BY = {
     "inspect/auto/": ("inspect/auto/test_report.py inspect/auto/test_baseline.py", USED),
     "inspect/pipeline/": ("graph/pipeline/test_views.py", USED),
     "inspect/auto/usual_traffic.py": ("inspect/test_step_summary.py", USED),
+    "inspect/jax_steps/report.py": ("inspect/jax_steps/test_plan.py", USED),
+    "inspect/jax_steps/step.py": ("inspect/jax_steps/test_state.py inspect/jax_steps/test_plan.py", USED),
     "inspect/moves.py": ("inspect/test_step_summary.py inspect/test_communication.py", USED),
     "inspect/step_page.py": ("inspect/test_step_summary.py", USED),
     "inspect/traffic.py": ("inspect/test_memory.py", USED),

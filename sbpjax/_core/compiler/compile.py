@@ -160,6 +160,7 @@ def cached_plan(
     memory_bytes,
     whole_dims: Mapping = MappingProxyType({}),
     device: str = "",
+    even: bool = False,
 ) -> Plan:
     """Return the plan of a program, from disk if it was made before."""
     free = set(free_inputs)
@@ -168,7 +169,7 @@ def cached_plan(
     # The current layout of a free input must not be part of the key: a new plan would be made once it has the planned
     # one.
     requested = tuple(None if i in free else c for i, c in enumerate(in_codes))
-    key = disk.digest(program, sizes, requested, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device)
+    key = disk.digest(program, sizes, requested, pins, free_inputs, cost, memory_bytes, dict(whole_dims), device, even)
     plan = disk.load(key, program, sizes)
     if plan is None:
         plan = plan_program(
@@ -181,6 +182,7 @@ def cached_plan(
             cost=cost,
             memory_bytes=memory_bytes,
             device=device,
+            even=even,
         )
         disk.store(key, plan)
     return plan

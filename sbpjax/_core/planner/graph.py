@@ -40,17 +40,18 @@ class Fixed:
 
 @dataclass
 class Group:
-    """A class of equations, or of inputs whose layout is free, or a port of a loop.
+    """A class of equations, or of inputs or outputs whose layout is free, or a port of a loop.
 
     Attributes:
-        members: positions of the equations in their program, or of the inputs.
-        form: the number of the equations' form; -1 for inputs and ports.
-        aval: for inputs and ports, shape and dtype.
-        returned: for inputs, whether an output must come back in the same layout.
+        members: positions of the equations in their program, or of the inputs or outputs.
+        form: the number of the equations' form; -1 for inputs, outputs and ports.
+        aval: for inputs, outputs and ports, shape and dtype.
+        returned: whether it reads a value: an output, or an input in whose layout an output must come back.
         port: for ports, their kind.
         iterations: for ports, the iterations of their loop.
         times: the runs of each member in one run of the program.
         whole: for inputs, dims that may not be split.
+        even: for inputs and outputs, whether split dims must divide evenly over all axes that split them.
     """
 
     members: list[int]
@@ -61,6 +62,7 @@ class Group:
     iterations: int = 1
     times: int = 1
     whole: tuple[int, ...] = ()
+    even: bool = False
 
     @property
     def count(self) -> int:
@@ -95,6 +97,7 @@ class Graph:
         nodes: classes of equations and ports of loops, then classes of free inputs.
         values: each value with the number of times it occurs.
         node_of_input: the node of every free input.
+        node_of_output: the node of every free output, where outputs must divide evenly.
         uniform: values that take no part.
         live: values that are live at peak memory, with the number of their live members; empty while memory has no
             price.
@@ -113,6 +116,7 @@ class Graph:
     values: dict[Value, int]
     node_of_input: dict[int, int]
     uniform: set
+    node_of_output: dict[int, int] = field(default_factory=dict)
     live: dict[Value, int] = field(default_factory=dict)
     kept: dict[Value, int] = field(default_factory=dict)
     unpinned: tuple[int, ...] = ()
@@ -134,6 +138,7 @@ def build(
     free_inputs: Sequence[int],
     everywhere: Codes,
     whole_dims: Mapping[int, Sequence[int]] = MappingProxyType({}),
+    even: bool = False,
 ) -> Graph:
     """Return the graph of a program.
 
@@ -144,6 +149,7 @@ def build(
         free_inputs: positions of the inputs whose layout the planner chooses.
         everywhere: the all-broadcast nd-sbp.
         whole_dims: position of a free input → dims of it that stay whole.
+        even: whether free inputs and outputs divide evenly, and no output is a partial sum.
     """
     free = set(free_inputs)
     given = {v: (None if i in free else in_codes[i]) for i, v in enumerate(program.invars)}
@@ -163,14 +169,18 @@ def build(
             back.setdefault(pin, []).append(v)
         elif pin is not None and isinstance(v, Var) and v not in uniform:
             readers.setdefault(v, []).append(Fixed(pin))
-    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform, whole_dims)
+    node_of_input = _free_nodes(program, sorted(free), readers, back, ends, builder.nodes, uniform, whole_dims, even)
+    node_of_output = _free_outputs(pins, readers, ends, builder.nodes, uniform) if even else {}
     builder.add_values(program, readers, ends, 1)
-    graph = Graph(region, builder.forms, builder.nodes, builder.values, node_of_input, uniform, apart=builder.apart)
+    graph = Graph(
+        region, builder.forms, builder.nodes, builder.values, node_of_input, uniform, node_of_output,
+        apart=builder.apart,
+    )  # fmt: skip
     for v, found in readers.items():
         graph.variables.setdefault(_value(v, ends[v], found), []).append(v)
     given_codes = [c for v, c in given.items() if c is not None and v not in uniform] + builder.requested
     graph.unpinned = tuple(a for a in range(len(everywhere)) if all(c[a] == everywhere[a] for c in given_codes))
-    for v, pin in pins:
+    for v, pin in pins if not even else ():
         end = ends.get(v) if pin is None and isinstance(v, Var) and v not in uniform else None
         if isinstance(end, tuple):
             value = _value(v, end, ())
@@ -340,7 +350,7 @@ def _resolve_pins(program: Program, in_codes, out_pins, free: set) -> list:
 
 
 def _free_nodes(
-    program: Program, free: list[int], readers: dict, back: dict, ends: dict, nodes, uniform, whole_dims: Mapping
+    program: Program, free: list[int], readers: dict, back: dict, ends: dict, nodes, uniform, whole_dims: Mapping, even
 ) -> dict:
     """Add a node per class of free inputs; inputs read at the same places by the same classes are one class."""
     index: dict = {}
@@ -360,7 +370,7 @@ def _free_nodes(
         node = index.get(key)
         if node is None:
             node = index[key] = len(nodes)
-            nodes.append(Group([], -1, v.aval, bool(returned), whole=key[-1]))
+            nodes.append(Group([], -1, v.aval, bool(returned), whole=key[-1], even=even))
         nodes[node].members.append(i)
         node_of_input[i] = node
         ends[v] = (node, 0)
@@ -369,6 +379,23 @@ def _free_nodes(
             if isinstance(u, Var) and u not in uniform and u is not program.invars[i]:
                 readers.setdefault(u, []).append((node_of_input[i], 0))
     return node_of_input
+
+
+def _free_outputs(pins: list, readers: dict, ends: dict, nodes: list, uniform: set) -> dict[int, int]:
+    """Add a node per class of outputs without a pin, whose layouts are those that an input may have."""
+    index: dict = {}
+    node_of_output = {}
+    for i, (v, pin) in enumerate(pins):
+        if pin is not None or not isinstance(v, Var) or v in uniform:
+            continue
+        key = ends[v], v.aval.shape, str(v.aval.dtype)
+        if key not in index:
+            index[key] = len(nodes)
+            nodes.append(Group([], -1, v.aval, returned=True, even=True))
+        node = node_of_output[i] = index[key]
+        nodes[node].members.append(i)
+        readers.setdefault(v, []).append((node, 0))
+    return node_of_output
 
 
 def _value(v, source, readers) -> Value:

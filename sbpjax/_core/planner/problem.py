@@ -19,9 +19,9 @@ from sbpjax._core.planner.prices.local_work import local_bytes
 from sbpjax._core.planner.prices.slack import VISIBLE
 from sbpjax._core.programs.plan import Codes
 from sbpjax._core.programs.rules import Strategy, is_refused, jointly_legal, moved_inside, strategies_of
-from sbpjax.sbp import boxing
+from sbpjax.sbp import boxing, even_split
 from sbpjax.sbp.algebra import B, P
-from sbpjax.sbp.layout import local_shape
+from sbpjax.sbp.layout import axes_of_dims, local_shape
 
 from .exact import hidden_bytes
 from .graph import Fixed, Graph, Group, Value
@@ -68,8 +68,8 @@ class Problem:
     def strategies(self, node: int, axis: int) -> list[Strategy]:
         """Return the strategies of a node on an axis."""
         group = self.graph.nodes[node]
-        # With the axis: a pin has other strategies on every axis.
-        key = (group.form, axis) if group.form >= 0 else _key_of(group)
+        # With the axis: a pin has other strategies on every axis, and axes differ in which dims divide evenly.
+        key = (group.form if group.form >= 0 else _key_of(group), axis)
         found = self._strategies.get(key)
         if found is None:
             if group.form >= 0:
@@ -78,7 +78,8 @@ class Problem:
                 found = port_strategies(group.port, group.aval)
             else:
                 # P is left out: parameters are never kept as partial sums.
-                codes = [*(d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole), B]
+                dims = [d for d, n in enumerate(group.aval.shape) if n > 1 and d not in group.whole]
+                codes = [*(d for d in dims if not group.even or group.aval.shape[d] % self.sizes[axis] == 0), B]
                 found = [Strategy((c,) if group.returned else (), (c,)) for c in codes]
             self._strategies[key] = found
         return found
@@ -86,9 +87,9 @@ class Problem:
     def legal(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool:
         """Return whether strategies chosen for the axes ``axes`` go together."""
         group = self.graph.nodes[node]
-        if group.form < 0:
-            return True
         sizes = self._sizes(axes)
+        if group.form < 0:
+            return not group.even or _is_even(group.aval.shape, codes_of(chosen, 0, True), sizes)
         return jointly_legal(self.graph.forms.examples[group.form], chosen, sizes)
 
     def node_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
@@ -272,7 +273,12 @@ def _nbytes(aval) -> int:
 
 
 def _key_of(group: Group) -> tuple:
-    return group.port, group.aval.shape, str(group.aval.dtype), group.returned, group.whole
+    return group.port, group.aval.shape, str(group.aval.dtype), group.returned, group.whole, group.even
+
+
+def _is_even(shape: tuple[int, ...], codes: Codes, sizes: Codes) -> bool:
+    splits = enumerate(axes_of_dims(codes, len(shape)))
+    return all(even_split.even(shape[dim], tuple(sizes[a] for a in axes)) for dim, axes in splits if axes)
 
 
 def _rank_of(code: int, ndim: int, axes: int) -> int:

@@ -58,6 +58,7 @@ def plan_program(
     cost: CostModel = DEFAULT,
     memory_bytes: float | None = None,
     device: str = "",
+    even: bool = False,
 ) -> Plan:
     """Return the cheapest plan found for a traced program.
 
@@ -72,6 +73,8 @@ def plan_program(
         cost: the prices; ``cost.alpha_us == 0`` compares conversions by bytes.
         memory_bytes: the memory limit of one device; None for no limit.
         device: the type of the devices: peak memory depends on their compiler.
+        even: whether free inputs and outputs divide evenly, and no output is a partial sum, as `jax.jit` requires of
+            shardings.
 
     Returns:
         The plan; ``plan.gap`` is its relative distance to the lower bound of the last linear program of each axis.
@@ -81,7 +84,7 @@ def plan_program(
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
     # The graph is built once: a memory limit takes a dozen plans of it at other prices.
-    graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims)
+    graph = build(program, tuple(in_codes), out_pins, free_inputs, (B,) * len(sizes), whole_dims, even)
     if cost.hides:
         _find_slack(graph, sizes, cost)
     plain = Problem(graph, tuple(sizes), cost)
@@ -284,9 +287,11 @@ def _plan(problem: Problem, assignment: Assignment, in_codes, out_pins, gap: flo
     for eqn, chosen in zip(program.eqns, strategies):
         produced.update(zip(eqn.outvars, zip(*(r.outs for r in chosen))))
     out_codes = []
-    for v, pin in zip(program.outvars, out_pins):
+    for i, (v, pin) in enumerate(zip(program.outvars, out_pins)):
         if isinstance(pin, int):
             pin = codes[pin]
+        elif i in graph.node_of_output:
+            pin = assignment.codes((graph.node_of_output[i], 0), assignment.axes, False)
         out_codes.append(pin or (everywhere if isinstance(v, Literal) else produced[v]))
     return Plan(
         program,

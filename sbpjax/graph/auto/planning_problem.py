@@ -95,8 +95,9 @@ class PlanningProblem:
         memory_bytes: the limit of one device; None for no limit.
         title: its title.
         marks: boundary activations that the user laid, with their nd-sbps.
+        even: whether inputs and results divide evenly, as `jax.jit` requires of shardings.
         planner: ``(program, sizes, in_codes, out_pins, free_inputs, cost, memory_bytes, whole_dims,
-            device) -> Plan``.
+            device, even) -> Plan``.
     """
 
     program: Program
@@ -107,6 +108,7 @@ class PlanningProblem:
     memory_bytes: float | None = None
     title: str = "step"
     marks: Mapping[Activation, Codes] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    even: bool = False
     planner: Callable[..., Plan] = dataclasses.field(default=cached_plan, repr=False, compare=False)
 
     @property
@@ -155,7 +157,7 @@ class PlanningProblem:
         # A stack is not split along its layers: an iteration of the loop would have its slice on one rank.
         whole = {i: (0,) for i in free if self.inputs[i].members}
         where = self.placement.type
-        return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole, where)
+        return self.planner(program, self.sizes, codes, self.out_pins, free, self.cost, limit, whole, where, self.even)
 
     def positions(self, pattern: str) -> list[int]:
         """Return the positions of the inputs of a name, or of a pattern such as ``blocks.*.up.weight``."""
