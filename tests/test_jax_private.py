@@ -26,9 +26,9 @@ def test_attributes_of_private_modules_exist():
     """Attributes that callers take from the modules; an upgrade of JAX that moves one fails here first."""
     used = """compilation_cache.is_cache_used compiler.get_compile_options config.trace_context config.debug_nans.value
     core.trace_ctx.trace core._canonicalize_dimension distributed.global_state partial_eval.dce_jaxpr
-    pxla.JitGlobalCppCacheKeys
+    core.pytype_aval_mappings pxla.JitGlobalCppCacheKeys
     pxla.cc_shard_arg pxla.MeshExecutableFastpathData source_info_util.current source_info_util.user_context
-    tree_util.dispatch_registry xla_bridge.backends_are_initialized _jax.pjit
+    tree_util.dispatch_registry xla_bridge.backends_are_initialized _jax.pjit _dtypes.canonicalize_value_handlers
     abstract_mesh_context.set_local device_context.get_local"""
     for path in used.split():
         found = jax_private

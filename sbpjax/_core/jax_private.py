@@ -18,6 +18,7 @@ from jax._src import compiler as compiler
 from jax._src import config as config
 from jax._src import core as core
 from jax._src import distributed as distributed
+from jax._src import dtypes as _dtypes
 from jax._src import mesh as _mesh
 from jax._src import source_info_util as source_info_util
 from jax._src import tree_util as tree_util
@@ -37,6 +38,7 @@ from jax._src.core import new_jaxpr_eqn as new_jaxpr_eqn
 from jax._src.core import no_effects as no_effects
 from jax._src.core import trace_ctx as trace_ctx
 from jax._src.core import trace_state_clean as trace_state_clean
+from jax._src.core import update_aval_with_sharding as update_aval_with_sharding
 from jax._src.cudnn import fused_attention_stablehlo as cudnn_attention  # noqa: F401
 from jax._src.dispatch import check_special as check_special
 from jax._src.dispatch import prim_requires_devices_during_lowering as prim_requires_devices_during_lowering
@@ -77,6 +79,18 @@ def with_cache_miss(jitted, wrap):
     call = _functools.wraps(jitted._fun)(_jax.pjit(jitted.__name__, jitted._fun, wrap(jitted._cache_miss), *rest))
     call._fun, call._jit_info = jitted._fun, info  # read by its `lower` and `trace`
     return call
+
+
+def register_array_type(kind: type, aval_of, array_of) -> None:
+    """Let JAX's functions take objects of a class for arrays, as they take NumPy's; JAX's random keys enter so too.
+
+    Args:
+        kind: the class; its objects have ``sharding`` and ``_committed``, as arrays do.
+        aval_of: the JAX type of an object.
+        array_of: the array of an object.
+    """
+    core.pytype_aval_mappings[kind] = aval_of
+    _dtypes.canonicalize_value_handlers[kind] = array_of
 
 
 def prepare_lapack() -> None:

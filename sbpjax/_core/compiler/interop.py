@@ -93,17 +93,9 @@ def to_jax(array: jax.Array, layout: Layout, mesh: Mesh | None = None) -> jax.Ar
     Raises:
         SbpError: the layout has padding, the mesh has other devices, or partial sums on axes that are not Explicit.
     """
-    if not layout.is_even:
-        raise SbpError(
-            "x.jax()",
-            repr(layout),
-            "a jax.Array has no padding, and this tensor's dims do not divide by their ranks",
-            "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
-        )
     if mesh is None:
-        mesh = layout.placement.mesh
-        if not _holds_partial_sums(mesh, layout):
-            mesh = Mesh(mesh.devices, mesh.axis_names, (AxisType.Explicit,) * len(mesh.axis_names))
+        sharding = sharding_of(layout)
+        mesh = sharding.mesh
     elif mesh.devices.shape != layout.placement.hierarchy or (mesh.devices != layout.placement.devices).any():
         raise SbpError(
             "x.jax(mesh=...)",
@@ -118,12 +110,39 @@ def to_jax(array: jax.Array, layout: Layout, mesh: Mesh | None = None) -> jax.Ar
             "a partial sum is an unreduced array, which JAX has on axes of type Explicit",
             "x.jax(), or x.to_global(sbp=...) without partial_sum first",
         )
-    sharding = NamedSharding(mesh, spec_from_codes(layout.codes, len(layout.shape), mesh.axis_names))
+    else:
+        sharding = _on_mesh(mesh, layout)
     if layout.partial_axes:
         return _of_blocks(array, layout.shape, sharding, layout.local_shape)
     if mesh == layout.placement.auto_mesh:
         return array
     return jax.device_put(copy_without_alias(array, sharding), sharding)
+
+
+def sharding_of(layout: Layout) -> NamedSharding:
+    """Return the sharding of the array of a layout, on the placement's mesh; with Explicit axes for partial sums.
+
+    Raises:
+        SbpError: the layout has padding.
+    """
+    found = layout.__dict__.get("jax_sharding")
+    if found is None:
+        mesh = layout.placement.mesh
+        if not _holds_partial_sums(mesh, layout):
+            mesh = Mesh(mesh.devices, mesh.axis_names, (AxisType.Explicit,) * len(mesh.axis_names))
+        found = layout.__dict__["jax_sharding"] = _on_mesh(mesh, layout)
+    return found
+
+
+def _on_mesh(mesh: Mesh, layout: Layout) -> NamedSharding:
+    if not layout.is_even:
+        raise SbpError(
+            "x.jax()",
+            repr(layout),
+            "a jax.Array has no padding, and this tensor's dims do not divide by their ranks",
+            "x.to_global(sbp=sbpjax.sbp.broadcast).jax()",
+        )
+    return NamedSharding(mesh, spec_from_codes(layout.codes, len(layout.shape), mesh.axis_names))
 
 
 def _holds_partial_sums(mesh: Mesh, layout: Layout) -> bool:

@@ -16,7 +16,7 @@ import sbpjax._core.functions.printing as printing
 import sbpjax._core.functions.protocols as protocols
 import sbpjax._core.functions.strides as strides
 from sbpjax._core.tensor.calls import op_errors
-from sbpjax._core.tensor.creation import convert, from_data
+from sbpjax._core.tensor.creation import convert, from_data, jax_type
 from sbpjax._core.tensor.dispatch import abstract
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -69,7 +69,7 @@ METHODS: dict[str, Any] = {
     "__pos__": lambda self: self,
     "__abs__": operators.absolute,
     "__invert__": operators.invert,
-    # tensor/creation: from_data.py, convert.py
+    # tensor/creation: from_data.py, convert.py, jax_type.py
     "_made_of": staticmethod(from_data.legacy),
     "__bool__": convert.to_bool,
     "__nonzero__": convert.to_bool,
@@ -79,6 +79,10 @@ METHODS: dict[str, Any] = {
     "__complex__": lambda self: complex(convert.item(self)),
     "__index__": convert.to_index,
     "item": convert.item,
+    "__jax_array__": jax_type.array_of,
+    "__numpy_dtype__": property(lambda self: self.dtype.np),  # read by `jnp.zeros_like`, `jax.jvp`, `optax`
+    "_committed": property(jax_type.is_committed),
+    "sharding": property(jax_type.sharding_of),
     "jax": convert.jax_array,
     "local_shards": convert.local_shards,
     "numpy": convert.numpy,
