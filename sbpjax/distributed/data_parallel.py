@@ -133,14 +133,14 @@ class DistributedDataParallel(Module):
     def _hook(self, index: int):
         def note_arrival(parameter) -> None:
             self._arrived.add(index)
-            engine.at_end(id(self), self._end_of_backward)
+            engine.register_end_callback(id(self), self._end_of_backward)
 
         return note_arrival
 
     def _through_output(self, grad) -> None:
         # The outputs come first in a backward, on every rank: one that reaches no parameter must average as well.
         self._averages = True
-        engine.at_end(id(self), self._end_of_backward)
+        engine.register_end_callback(id(self), self._end_of_backward)
 
     def _end_of_backward(self) -> None:
         arrived, averages = self._arrived, self._averages or self._opaque

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sbpjax._core.runtime.gc_pause import collected_later
+from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import is_traced
@@ -206,7 +206,7 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
         check_repeats(found, GraphStep(graph, state, {}), state, call)
     if found is None:
         _announce(graph, key, call)
-        with collected_later():
+        with pause_gc():
             found, step = _fitting(graph, state, call, options, zero)
         options = options_of(graph, state)  # a grid of devices may have been chosen
         # The state is laid out as planned, layers may be checkpointed now.

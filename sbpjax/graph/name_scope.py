@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.creation.convert import moved_to_stage
+from sbpjax._core.tensor.creation.convert import move_to_stage
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import refresh_tensor
 from sbpjax._core.tracing import tree
@@ -151,7 +151,7 @@ def _on_stage(arguments: Any, placement: Any) -> Any:
     """Return the arguments of a module with every global tensor on the module's stage."""
     leaves, structure = tree.flatten(arguments)
     moved = [
-        moved_to_stage(x, placement) if isinstance(x, Tensor) and refresh_tensor(x).layout is not None else x
+        move_to_stage(x, placement) if isinstance(x, Tensor) and refresh_tensor(x).layout is not None else x
         for x in leaves
     ]
     return tree.unflatten(structure, moved)

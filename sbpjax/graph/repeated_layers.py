@@ -27,17 +27,26 @@ import numpy as np
 from sbpjax._core.jax_private import current_name_stack, set_name_stack
 from sbpjax._core.programs.casts import Cast, without_casts
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.amp.casting import fresh
+from sbpjax._core.tensor.amp.casting import use_fresh_cache
 from sbpjax._core.tensor.creation.generator import Generator, default_generator
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.dispatch.op_calls import inline_calls
-from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical, note_per_process, unpin_layout
-from sbpjax._core.tensor.handle.dtype import of as dtype_of
+from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical_value, note_per_process, unpin_layout
+from sbpjax._core.tensor.handle.dtype import as_dtype as dtype_of
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import restore, wrap_any
 from sbpjax._core.tensor.nodes.node import Node, freed_error, record
-from sbpjax._core.tensor.storage.payload import Snapshot, as_leaf, edge_of, edges_of, lend, payload, put, refresh_tensor
+from sbpjax._core.tensor.storage.payload import (
+    Snapshot,
+    as_leaf,
+    edge_of,
+    edges_of,
+    payload,
+    put,
+    refresh_tensor,
+    substitute_payload,
+)
 from sbpjax._core.tensor.storage.storage import base_of
 from sbpjax._core.tensor.tape.backward import grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad
@@ -304,7 +313,12 @@ class _Block:
                 note_per_process(handle)
         args, kwargs = call.rebuilt(handles)
         random = arrays[count + len(call.owned) :]
-        with _hold_tracers(call.owned, owned), _undone([*handles, *call.owned], arrays), _drawing(random), fresh():
+        with (
+            _hold_tracers(call.owned, owned),
+            _undone([*handles, *call.owned], arrays),
+            _drawing(random),
+            use_fresh_cache(),
+        ):
             result = call.module._call_impl(args, kwargs)
             self._draws = default_generator._counter
             if any(payload(h) is not a for h, a in zip(handles, arguments, strict=True)):
@@ -315,7 +329,7 @@ class _Block:
             self._written = [i for i, (t, a) in enumerate(zip(call.owned, owned)) if payload(t) is not a]
             if any(call.owned[i].requires_grad for i in self._written):
                 raise NotRepeatableError("it writes a parameter")
-            values = [logical(o) for o in tensors] + [logical(call.owned[i]) for i in self._written]
+            values = [logical_value(o) for o in tensors] + [logical_value(call.owned[i]) for i in self._written]
             self._recorded = [i for i, o in enumerate(tensors) if o.requires_grad]
             return (*values, *self._gradients(tensors, [*handles, *call.owned], [None] * count + call.wanted))
 
@@ -334,16 +348,16 @@ class _Block:
         if any(g.__class__ is RowGrad for g in grads.values()):
             raise NotRepeatableError("the gradient of its table is one of rows")
         self._sources = list(grads)
-        return [_to_layout(logical(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
+        return [_to_layout(logical_value(g).astype(inputs[i].dtype.np), wanted_in[i]) for i, g in grads.items()]
 
     def run(self, call: _Call):
         """Return the module's result for a call of the same key."""
         inputs = [*call.arguments, *call.owned]
-        arrays = [logical(t) for t in inputs]
+        arrays = [logical_value(t) for t in inputs]
         stream = default_generator.trace
         if self._random and stream is not None:
             arrays += [stream.key, np.uint32(stream.base + stream.drawn)]
-        arrays += [logical(mode.autocast.cast(inputs[c.place], dtype_of(c.dtype))) for c in self._casts]
+        arrays += [logical_value(mode.autocast.cast(inputs[c.place], dtype_of(c.dtype))) for c in self._casts]
         results = list(self._halves.forward(*arrays))
         # A call draws as many numbers as the module's own Python would, so that random values do not depend on blocks.
         default_generator._counter += self._draws
@@ -397,7 +411,7 @@ class BlockNode(Node):
         if create_graph:
             return self._record_backward(grads)
         cotangents = [
-            jnp.zeros(shape, dtype) if g is None else logical(g).astype(dtype)
+            jnp.zeros(shape, dtype) if g is None else logical_value(g).astype(dtype)
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
         ]
         with set_name_stack(self.scope):
@@ -425,7 +439,7 @@ def _hold_tracers(tensors, tracers):
     try:
         for t, tracer in zip(tensors, tracers, strict=True):
             given = is_per_process(t)
-            lend(t, tracer, as_traced(t.layout), as_new=True)
+            substitute_payload(t, tracer, as_traced(t.layout), as_new=True)
             if given:
                 note_per_process(t)
         yield

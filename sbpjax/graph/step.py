@@ -22,10 +22,10 @@ from sbpjax._core.jax_private import jaxpr_as_fun
 from sbpjax._core.programs.batch_counts import with_batch_counts
 from sbpjax._core.programs.casts import without_casts
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.amp.casting import fresh, under
+from sbpjax._core.tensor.amp.casting import use_casting, use_fresh_cache
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.op_calls import inline_calls
-from sbpjax._core.tensor.dispatch.traced import logical, note_per_process, unpin_layout
+from sbpjax._core.tensor.dispatch.traced import logical_value, note_per_process, unpin_layout
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import put
@@ -68,7 +68,7 @@ class GraphStep:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         graph, count = self._graph, self._graph.config.accumulation_steps
         seed = _seed(_start_of_backward(count, graph._g.scaler))
-        with self.scope.active(), self._building(), seed, under(graph.config.casting()):
+        with self.scope.active(), self._building(), seed, use_casting(graph.config.casting()):
             if count == 1:
                 result = graph.build(*args, **kwargs)
             elif mode.inline:
@@ -77,7 +77,7 @@ class GraphStep:
             else:
                 result = _accumulate_grads(graph, self._state, count, Call(args, kwargs), self._sums)
         # PyTorch's optimizers do not run under autocast: an update in bfloat16 would lose its small steps.
-        with under(None):
+        with use_casting(None):
             self._update()
         return result
 
@@ -193,11 +193,11 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
     operation = f"{type(graph).__name__}.build with gradient_accumulation_steps={count}"
     split = [i for i, t in enumerate(call.tensors) if t.ndim]
     _check_sizes(operation, count, call, [call.places[i] for i in split], graph.build)
-    wholes = [logical(t) for t in call.tensors]
+    wholes = [logical_value(t) for t in call.tensors]
     # Contiguous in the logical batch, so that values do not depend on the layout; the price is a redistribution of
     # the inputs, which the plan shows.
     micros = [wholes[i].reshape(count, wholes[i].shape[0] // count, *wholes[i].shape[1:]) for i in split]
-    before = [logical(t) for t in state.tensors]
+    before = [logical_value(t) for t in state.tensors]
     numbers = [holder[key] for holder, key in state.options]
     drawn = default_generator._counter
     base = jax.random.key_data(default_generator.key())
@@ -299,7 +299,7 @@ def _no_mean(operation: str, reasons: list[str], count: int) -> str:
 
 def _first_of(count: int, call: Call) -> tuple[tuple, dict]:
     """Return the arguments of the first of several micro-batches."""
-    tensors = [_like(t, logical(t)[: t.shape[0] // count]) if t.ndim else t for t in call.tensors]
+    tensors = [_like(t, logical_value(t)[: t.shape[0] // count]) if t.ndim else t for t in call.tensors]
     return call.rebuilt(tensors)
 
 
@@ -336,24 +336,24 @@ class _Body:
         args, kwargs = call.rebuilt(tensors)
         # A key per micro-batch: with one for all, dropout would drop the same places in each.
         key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
-        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as stream, fresh():
+        with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as stream, use_fresh_cache():
             with _losses() as losses:
                 result = self._graph.build(*args, **kwargs)
             self.random = stream.drawn > 0
             if state.kept is not None:
                 state.kept.rewrite(state.tensors)
-            after = [logical(t) for t in state.tensors]
+            after = [logical_value(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             found = [(i, t.grad) for i, t in enumerate(state.tensors) if t.grad is not None]
             self.by_rows = [i for i, g in found if g.__class__ is RowGrad]
             self.graded = [i for i, g in found if g.__class__ is not RowGrad]
-            grads = [logical(state.tensors[i].grad) for i in self.graded]
-            grads += [logical(x) for i in self.by_rows for x in row_parts(state.tensors[i])]
+            grads = [logical_value(state.tensors[i].grad) for i in self.graded]
+            grads += [logical_value(x) for i in self.by_rows for x in row_parts(state.tensors[i])]
             outs, self.results = tree.split_tensors(result)
             self.layouts = [unpin_layout(o.layout) for o in outs]
-            losses = [logical(x) for x in losses if x.shape.numel() == 1]
+            losses = [logical_value(x) for x in losses if x.shape.numel() == 1]
             self.losses = len(losses)
-            return [after[i] for i in self.written] + grads + [logical(o) for o in outs] + losses
+            return [after[i] for i in self.written] + grads + [logical_value(o) for o in outs] + losses
 
 
 @contextlib.contextmanager

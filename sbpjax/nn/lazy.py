@@ -13,7 +13,7 @@ from typing import Any
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
-from sbpjax._core.tensor.storage.payload import become, put_from
+from sbpjax._core.tensor.storage.payload import put_from, share_storage_of
 from sbpjax.nn.layers.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d, _BatchNorm
 from sbpjax.nn.layers.conv import Conv1d, Conv2d, Conv3d
 from sbpjax.nn.layers.conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -100,7 +100,7 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):
 
     def __new__(cls, requires_grad: bool = False, device: Any = None, dtype: Any = None):
         made = Tensor.__new__(cls)
-        become(made, creation.empty(0, device=device, dtype=dtype))
+        share_storage_of(made, creation.empty(0, device=device, dtype=dtype))
         return made
 
     def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None):

@@ -6,7 +6,7 @@ from typing import Any
 
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
-from sbpjax._core.tensor.storage.payload import become
+from sbpjax._core.tensor.storage.payload import share_storage_of
 from sbpjax.nn.names import needs_tensor
 
 
@@ -34,7 +34,7 @@ class Parameter(Tensor):
             data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise needs_tensor("nn.Parameter(data)", data)
-        become(self, data.detach())
+        share_storage_of(self, data.detach())
         if requires_grad and (self.dtype.is_floating_point or self.dtype.is_complex):
             self.requires_grad_(True)
 
@@ -57,7 +57,7 @@ class Buffer(Tensor):
             data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise needs_tensor("nn.Buffer(data)", data)
-        become(self, data.detach())
+        share_storage_of(self, data.detach())
         self.persistent = persistent
 
 
@@ -69,6 +69,6 @@ def register_bias(module: Any, size: int, wanted: bool, device: Any, dtype: Any)
 def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
     """Return a parameter with storage of its own, to be filled by an initialiser."""
     made = Parameter.__new__(Parameter)
-    become(made, creation.empty(*size, device=device, dtype=dtype))
+    share_storage_of(made, creation.empty(*size, device=device, dtype=dtype))
     made.requires_grad_(True)
     return made

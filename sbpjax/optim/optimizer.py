@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from sbpjax._core import naming
-from sbpjax._core.compiler.eager.background_compile import expect_backward
+from sbpjax._core.compiler.eager.background_compile import enable_backward_compile
 from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
@@ -34,7 +34,7 @@ from sbpjax._core.tensor.storage.exchange import Run, exchange
 from sbpjax._core.tensor.storage.payload import requires_grad
 from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, States, changes
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
-from sbpjax._core.tensor.tape.row_grad import RowGrad, by_rows, dense, row_table_of
+from sbpjax._core.tensor.tape.row_grad import RowGrad, dense, request_row_gradient, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError, warn
 from sbpjax.optim import background_compile, run, saving
@@ -110,7 +110,7 @@ class Optimizer:
         self._repeat = FastUpdate()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
-        expect_backward(partial(background_compile.compile_update, weakref.ref(self)))
+        enable_backward_compile(partial(background_compile.compile_update, weakref.ref(self)))
         groups = list(params)
         if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")
@@ -568,7 +568,7 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
 def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:
     for param in params:
         if param.ndim >= 2:
-            by_rows(param, wanted)
+            request_row_gradient(param, wanted)
 
 
 add_oneflow_arguments(globals(), "optim.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict
 
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.handle.plain_values import plain
+from sbpjax._core.tensor.handle.plain_values import to_python_value
 
 
 class Choices(TypedDict, total=False):
@@ -60,7 +60,7 @@ def plain_option(value: Any) -> Any:
     """Return an option with sequences as tuples, and numbers of other packages as Python's."""
     if value.__class__ in (float, int, bool, type(None), tuple) or isinstance(value, Tensor):
         return value if value.__class__ is not tuple else tuple(map(plain_option, value))
-    found = plain(value)
+    found = to_python_value(value)
     return tuple(found) if isinstance(found, list) and not isinstance(value, list) else found
 
 

@@ -25,7 +25,7 @@ from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.creation import like as likes
-from sbpjax._core.tensor.creation.host_constants import put_beside
+from sbpjax._core.tensor.creation.host_constants import put_like
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.abstract import abstract
 from sbpjax._core.tensor.dispatch.op import op_of
@@ -34,7 +34,14 @@ from sbpjax._core.tensor.handle.device import META
 from sbpjax._core.tensor.handle.tensor import wrap
 from sbpjax._core.tensor.storage.exchange import Run, exchange, plan_writes
 from sbpjax._core.tensor.storage.offloaded import OffloadedPayload
-from sbpjax._core.tensor.storage.payload import facts, is_shared, payload, payloads, payloads_and_numbers, put_all
+from sbpjax._core.tensor.storage.payload import (
+    is_shared,
+    payload,
+    payload_metadata,
+    payloads,
+    payloads_and_numbers,
+    put_all,
+)
 from sbpjax._core.tensor.tape.row_grad import RowGrad
 from sbpjax.optim import rules
 from sbpjax.optim.rules import Bucket
@@ -62,7 +69,7 @@ class Job(NamedTuple):
 
 def place_of(tensor: Tensor) -> Any:
     """Return the common place of the tensors of one update: the placement, the device, or the trace."""
-    array, layout = facts(tensor), tensor.layout
+    array, layout = payload_metadata(tensor), tensor.layout
     if array.__class__ is ArrayImpl or array.__class__ is OffloadedPayload:
         if layout is not None:
             return layout.placement
@@ -97,7 +104,7 @@ def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
         jobs: as there, with `jax.ShapeDtypeStruct`s for the step counts and states.
     """
     static, inputs, _, donated = _arguments(buckets, jobs, [list(job.params) for job in jobs], None)
-    structs = [_struct(facts(x)) if isinstance(x, Tensor) else x for x in inputs]
+    structs = [_struct(payload_metadata(x)) if isinstance(x, Tensor) else x for x in inputs]
     _compile_program(rules.update, static, tuple(donated)).compiled(structs)
 
 
@@ -160,7 +167,7 @@ def run_of(
     if plan is None:
         put_all(targets, *global_ops.execute(fn, static, arrays, given, out_sbps=out_sbps))
         return []
-    launcher, arrays, found = global_ops.launch(
+    launcher, arrays, found = global_ops.prepare_launch(
         fn, static, arrays, given, out_sbps, _unshared_positions(targets, arrays, donated)
     )
     plan = plan_writes(targets, found) or plan if list(found) != layouts else plan
@@ -245,7 +252,7 @@ def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
     """Return a tensor of one value, laid out like the parameter, of its dtype or of a given one."""
     if param.is_global or param.is_meta:
         return likes.full_like(param.detach(), value, dtype=dtype or param.dtype)
-    return wrap(put_beside(np.full(param.shape, value, (dtype or param.dtype).np), payload(param)))
+    return wrap(put_like(np.full(param.shape, value, (dtype or param.dtype).np), payload(param)))
 
 
 def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
@@ -257,7 +264,7 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
             return creation.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full(shape, value, dtype=dtype, device="meta")
-    return wrap(put_beside(np.full(shape, value, dtype.np), payload(param)))
+    return wrap(put_like(np.full(shape, value, dtype.np), payload(param)))
 
 
 def exact(param: Tensor) -> Any:
@@ -283,7 +290,7 @@ def new_step(param: Tensor, value: int) -> Tensor:
             return creation.full((), value, dtype=dtypes.int64, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full((), value, dtype=dtypes.int64, device="meta")
-    return wrap(put_beside(np.asarray(value, np.int64), payload(param)))
+    return wrap(put_like(np.asarray(value, np.int64), payload(param)))
 
 
 def same_place(tensor: Tensor, param: Tensor) -> bool:

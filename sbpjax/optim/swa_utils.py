@@ -18,7 +18,7 @@ from typing import Any
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import from_data
 from sbpjax._core.tensor.handle import dtype as dtypes
-from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
+from sbpjax._core.tensor.storage.payload import make_unshared_leaf, put_all_from
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.layers.batchnorm import _BatchNorm
 from sbpjax.nn.module import Module
@@ -108,7 +108,7 @@ class AveragedModel(Module):
         targets = [*averaged, *(mine for mine, _ in copied), self.n_averaged]
         with no_grad():
             # An interrupt finds all of it new, or nothing.
-            found = [stand_in(t) for t in targets]
+            found = [make_unshared_leaf(t) for t in targets]
             mine, count = found[: len(averaged)], found[-1]
             if count.item() == 0:
                 for a, b in zip(mine, new):

@@ -10,7 +10,7 @@ import inspect
 
 from sbpjax._core.functions.table.table import ROWS
 from sbpjax._core.tensor.calls.argument_names import NOTHING, REST
-from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, IGNORED, parts
+from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, IGNORED, parse_form
 from tests.api import signatures
 from tests.api.coverage import HERE, resolve
 
@@ -37,10 +37,10 @@ def taken() -> list[tuple[str, str, str]]:
         for namespace, forms in FORMS.items()
         for form, names in forms.items()
         for name in names.split()
-        for there, here in parts(form)
+        for there, here in parse_form(form)
     ]
     for row in ROWS:
-        found += [(row.path, there, here) for there, here in [*parts(row.oneflow), *row.names.items()]]
+        found += [(row.path, there, here) for there, here in [*parse_form(row.oneflow), *row.names.items()]]
     return [(path, there, here) for path, there, here in found if here not in (there, REST)]
 
 

@@ -15,7 +15,7 @@ import json
 import re
 import warnings
 
-from sbpjax._core.tensor.calls.oneflow_arguments import parts
+from sbpjax._core.tensor.calls.oneflow_arguments import parse_form
 from tests.api.coverage import HERE, resolve
 
 # A function that takes any keyword is asked: it refuses what it does not know in one of these words.
@@ -89,7 +89,7 @@ def _elsewhere(path: str, here, ordered: list[str]) -> str:
     """Return which argument in order would mean another one here."""
     function = here.__init__ if isinstance(here, type) else here
     form, also = getattr(function, "oneflow", ""), getattr(function, "takes", {})
-    if len(parts(form.partition("*")[0])) >= len(ordered):
+    if len(parse_form(form.partition("*")[0])) >= len(ordered):
         return ""
     try:
         parameters = inspect.signature(here).parameters.values()

@@ -97,4 +97,4 @@ def test_gathered_state_is_written_in_the_place_of_the_old_one():
         return len(re.findall(rf"= bf16\[{rows},{width}\]\S* copy\(", text))
 
     assert copies(lambda w, _: w) == 2
-    assert copies(lower._in_place) == 0
+    assert copies(lower._rewrite_in_place) == 0

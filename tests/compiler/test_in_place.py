@@ -7,7 +7,7 @@ import pytest
 
 from sbpjax._core.compiler.compile import compile_program
 from sbpjax._core.compiler.conversions import from_logical, to_logical
-from sbpjax._core.compiler.in_place import aliasable_scan_pairs, in_place, match_donations
+from sbpjax._core.compiler.in_place import aliasable_scan_pairs, match_donations, write_scans_in_place
 from sbpjax._core.programs.normalise import normalise, run_program
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement
@@ -46,7 +46,7 @@ def _compiled(program, donated):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_same_values_and_no_second_stack(reverse):
     program = _program(lambda *a: _update(*a, reverse=reverse))
-    changed = in_place(program, {0: 0, 1: 1})
+    changed = write_scans_in_place(program, {0: 0, 1: 1})
     before, after = _compiled(program, (0, 1)), _compiled(changed, (0, 1))
     want = before(*map(jnp.array, _values()))
     for a, b in zip(after(*map(jnp.array, _values())), want, strict=True):
@@ -81,7 +81,7 @@ def test_only_what_the_loop_reads_last_is_written_over():
 
 def test_exchanged_stacks_have_the_values_of_separate_ones():
     program = _program(_update)
-    changed = in_place(program, {0: 1, 1: 0})
+    changed = write_scans_in_place(program, {0: 1, 1: 0})
     assert changed is not program
     for a, b in zip(run_program(changed, _values()), run_program(program, _values()), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)

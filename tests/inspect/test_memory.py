@@ -143,7 +143,7 @@ class TestReport:
             sizes[axes[0]] = step.memory(tokens, tokens, compiled=False)
             (program,) = step._programs.values()
             counted = spans_on("cpu", program.plan.program)
-            left[axes[0]] = counted(program.plan.program, program.plan).ever().activations
+            left[axes[0]] = counted(program.plan.program, program.plan).total_by_kind().activations
         assert sizes["zero"].parameters == sizes["data"].parameters // 8
         assert sizes["zero"].optimizer == pytest.approx(sizes["data"].optimizer / 8, abs=64)
         assert sizes["data"].gathered == 0 < sizes["zero"].gathered
@@ -269,7 +269,7 @@ class TestSpans:
             return (jnp.tanh(x @ w1) @ w2).sum()
 
         spans = self.spans(jax.grad(loss, argnums=(0, 1)), (32, 16), (16, 8), (64, 32))
-        assert spans.ever().activations == 64 * 16 * 4  # the tanh; its derivative is computed from it
+        assert spans.total_by_kind().activations == 64 * 16 * 4  # the tanh; its derivative is computed from it
 
     def test_a_loop_holds_what_its_body_holds(self):
         import jax
@@ -298,7 +298,7 @@ class TestSpans:
 
     def test_alive_at_once_and_ever(self):
         spans = self.spans(lambda x, w: ((x @ w) @ w) @ w, (64, 32), (32, 32))
-        assert spans.at_peak().total == 2 * 64 * 32 * 4 == spans.ever().total
+        assert spans.at_peak().total == 2 * 64 * 32 * 4 == spans.total_by_kind().total
 
 
 class TestTraffic:

@@ -8,7 +8,7 @@ import pytest
 
 import sbpjax
 from sbpjax._core.planner import Plan, plan_exactly
-from sbpjax._core.planner.exact import candidates, hidden_bytes
+from sbpjax._core.planner.exact import candidates, equation_traffic_bytes
 from sbpjax._core.programs.normalise import normalise
 from sbpjax.sbp import placement
 from sbpjax.sbp.algebra import B, P
@@ -32,7 +32,7 @@ def cheapest_by_force(program, sizes, in_codes, pins):
             produced.update(zip(eqn.outvars, option.outs, strict=True))
         out_codes = tuple(pin or produced[v] for v, pin in zip(program.outvars, pins, strict=True))
         rows = [option.strategies for option in combination]
-        inner = sum(hidden_bytes(e, r, sizes) for e, r in zip(program.eqns, rows, strict=True))
+        inner = sum(equation_traffic_bytes(e, r, sizes) for e, r in zip(program.eqns, rows, strict=True))
         total = price(Plan(program, sizes, in_codes, rows, out_codes, inner))
         best = total if best is None else min(best, total)
     return best

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.jax_private import jaxpr_as_fun
-from sbpjax._core.programs.bf16_barriers import stored_narrow
+from sbpjax._core.programs.bf16_barriers import add_bf16_barriers
 
 BF16, F32 = jnp.bfloat16, jnp.float32
 
@@ -13,7 +13,7 @@ BF16, F32 = jnp.bfloat16, jnp.float32
 def made(function, *shapes, dtype=BF16, **options):
     """Return a program, and the same stored narrow."""
     closed = jax.make_jaxpr(function)(*(jax.ShapeDtypeStruct(shape, dtype) for shape in shapes))
-    return closed, stored_narrow(closed, **options)
+    return closed, add_bf16_barriers(closed, **options)
 
 
 def names(closed):

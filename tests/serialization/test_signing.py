@@ -72,8 +72,13 @@ def test_what_somebody_else_owns(tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to(tmp_path)
     me = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: me + 1)
-    for call, path in ((signing.private_folder, tmp_path), (signing.private_folder, tmp_path / "link"),
-                       (signing.private_bytes, tmp_path / "key"), (signing.private_key, tmp_path / "key")):  # fmt: skip
+    calls = (
+        (signing.private_folder, tmp_path),
+        (signing.private_folder, tmp_path / "link"),
+        (signing.read_private_file, tmp_path / "key"),
+        (signing.private_key, tmp_path / "key"),
+    )
+    for call, path in calls:
         with pytest.raises(UnsafeFileError, match=f"user {me} owns it, and this is user {me + 1}"):
             call(path)
 

@@ -30,7 +30,7 @@ from sbpjax.errors import OutOfMemoryError
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 
-from .torch_names.absent import absences, absent
+from .torch_names.absent import make_absent_class, make_absent_getattr
 
 
 def do_nothing(*args: Any, **options: Any) -> None:
@@ -96,7 +96,7 @@ class ScriptModule(Module):
     """A base for modules of one's own; `script` and `trace` return their argument, which is none of these."""
 
 
-def kind(name: str, base: type = object) -> type:
+def make_empty_class(name: str, base: type = object) -> type:
     """Return a class that nothing is of."""
     return type(name, (base,), {"__doc__": "Nothing is of this class."})
 
@@ -105,7 +105,7 @@ _FX = (
     "torch.fx captures a program in a representation of its own; here programs are jaxprs",
     "graph = nn.Graph(...); graph.plan()  # or jax.make_jaxpr of a function from nn.to_pure(module)",
 )
-_GraphModule = absent("torch.fx.GraphModule", *_FX)
+_GraphModule = make_absent_class("torch.fx.GraphModule", *_FX)
 
 ANSWERS: dict[str, dict[Callable, str]] = {
     "C": {do_nothing: "_get_tracing_state _log_api_usage_once", tracing: "_is_tracing"},
@@ -165,19 +165,24 @@ VALUES: dict[str, dict[str, Any]] = {
             suppress_errors=False, cache_size_limit=8, recompile_limit=8, verbose=False, disable=False
         ),
         "utils": SimpleNamespace(is_compiling=tracing),
-        "OptimizedModule": kind("OptimizedModule"),
+        "OptimizedModule": make_empty_class("OptimizedModule"),
         "TransformGetItemToIndex": contextlib.nullcontext,
     },
     "cpu": {"current_device": lambda: "cpu"},
     "cuda": {"OutOfMemoryError": OutOfMemoryError},
     "flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
-    "fx": {"Node": kind("Node"), "Proxy": kind("Proxy"), "GraphModule": _GraphModule, "symbolic_trace": _GraphModule},
+    "fx": {
+        "Node": make_empty_class("Node"),
+        "Proxy": make_empty_class("Proxy"),
+        "GraphModule": _GraphModule,
+        "symbolic_trace": _GraphModule,
+    },
     "init": {"_calculate_fan_in_and_fan_out": init.fans},
     "jit": {
         "Final": Final,
         "ScriptModule": ScriptModule,
-        "RecursiveScriptModule": kind("RecursiveScriptModule", ScriptModule),
-        "ScriptFunction": kind("ScriptFunction"),
+        "RecursiveScriptModule": make_empty_class("RecursiveScriptModule", ScriptModule),
+        "ScriptFunction": make_empty_class("ScriptFunction"),
         "annotate": lambda the_type, the_value: the_value,
         **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),
     },
@@ -291,10 +296,10 @@ def _make_module(name: str) -> ModuleType:
     fields.update(VALUES.get(name, {}))
     for names, why, instead in ABSENT.get(name, ()):
         place = _PLACES.get(name, f"torch.{name}")
-        fields.update({last: absent(f"{place}.{last}", why, instead) for last in names.split()})
+        fields.update({last: make_absent_class(f"{place}.{last}", why, instead) for last in names.split()})
     if name in SPACES:
         place, why, instead = SPACES[name]
-        fields["__getattr__"] = absences(f"torch.{place}", why, instead)
+        fields["__getattr__"] = make_absent_getattr(f"torch.{place}", why, instead)
     return module
 
 

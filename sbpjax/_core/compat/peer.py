@@ -57,11 +57,11 @@ class Peer(MetaPathFinder, Loader):
         if found is None:
             found = self.table.get(full)
             if found is None:
-                found = tuple(filter(None, [self._under(full)]))
+                found = tuple(filter(None, [self._find_child_module(full)]))
             self._sources[full] = found
         return found
 
-    def _under(self, full: str) -> str | None:
+    def _find_child_module(self, full: str) -> str | None:
         """Return the module of sbpjax under the parent's sources for ``full``, at the same relative path."""
         parent, _, last = full.rpartition(".")
         if not parent:

@@ -27,7 +27,7 @@ def main(argv: list[str] | None = None) -> None:
     with contextlib.ExitStack() as stack:
         for name in names:
             stack.enter_context(_PEERS[name].enable(options.lazy, options.verbose))
-        stack.enter_context(stand_in.put_on_paths(names, options.lazy, options.verbose))
+        stack.enter_context(stand_in.alias_in_subprocesses(names, options.lazy, options.verbose))
         before, path = sys.argv, list(sys.path)
         sys.argv = [options.script, *options.args]
         try:

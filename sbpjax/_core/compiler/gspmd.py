@@ -32,7 +32,7 @@ def gspmd_function(plan: Plan, placement):
     def run(*physical):
         env: dict = {}
         for variable, codes, array in zip(program.invars, plan.in_codes, physical, strict=True):
-            env[variable] = logical(array, layout(variable, codes))
+            env[variable] = logical_array(array, layout(variable, codes))
         env.update(program.consts)
         for i, eqn in enumerate(program.eqns):
             ins, outs = plan.ins(i) if eqn.invars else (), plan.outs(i) if eqn.outvars else ()
@@ -45,7 +45,7 @@ def gspmd_function(plan: Plan, placement):
                 (v, constrain(x, codes, placement)) for v, codes, x in zip(eqn.outvars, outs, results, strict=True)
             )
         return tuple(
-            physical_of(v.val if isinstance(v, Literal) else env[v], layout(v, codes))
+            physical_array(v.val if isinstance(v, Literal) else env[v], layout(v, codes))
             for v, codes in zip(program.outvars, plan.out_codes, strict=True)
         )
 
@@ -74,7 +74,7 @@ def constrain(array, codes, placement):
     return jax.lax.with_sharding_constraint(array, layout_of(placement, kept, shape, array.dtype).sharding)
 
 
-def logical(array, layout: Layout):
+def logical_array(array, layout: Layout):
     """Return the logical array of a physical one, in a traced program: partial sums added, padding dropped."""
     stacked = len(layout.partial_axes)
     if stacked:
@@ -84,7 +84,7 @@ def logical(array, layout: Layout):
     return array
 
 
-def physical_of(array, layout: Layout):
+def physical_array(array, layout: Layout):
     """Return the physical array of a logical one, in a traced program: a partial sum is on the first rank."""
     array = jnp.asarray(array, layout.dtype) if not hasattr(layout.dtype, "_rules") else array
     for dim, rows in _padded_rows(layout):

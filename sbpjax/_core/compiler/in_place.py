@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax._core.jax_private import Var, jaxpr_as_fun
-from sbpjax._core.programs.normalise import Program, at_source, bind, normalise, run_program, scan_counts
+from sbpjax._core.programs.normalise import Program, bind, normalise, run_program, scan_counts, source_context
 
 
 def match_donations(ins: Sequence[Hashable], outs: Sequence[Hashable], donated: Sequence[int]) -> dict[int, int]:
@@ -68,7 +68,7 @@ def aliasable_scan_pairs(program: Program, given: Mapping[int, int]) -> dict[int
     return found
 
 
-def in_place(program: Program, given: Mapping[int, int]) -> Program:
+def write_scans_in_place(program: Program, given: Mapping[int, int]) -> Program:
     """Return a program whose loops write the stacks that they may in place; itself if there are none.
 
     Args:
@@ -111,7 +111,7 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
         kept = [r for y, r in enumerate(results) if y >= carry and y not in results_of]
         return (k + step, list(results[:carry]), stacks, made), kept
 
-    with at_source(eqn):
+    with source_context(eqn):
         stacks = [operands[x] for x in own]
         start = (jnp.int32(begin), operands[consts:first], stacks, [_read(s, jnp.int32(begin)) for s in stacks])
         (_, last, stacks, made), kept = jax.lax.scan(

@@ -18,7 +18,14 @@ import jax.numpy as jnp
 from sbpjax._core.jax_private import DropVar, Literal, Var
 from sbpjax._core.planner.control import body_plans
 from sbpjax._core.planner.prices.links import written_as_all_reduce
-from sbpjax._core.programs.normalise import at_source, normalise, run_program, scan_again, scan_counts, while_counts
+from sbpjax._core.programs.normalise import (
+    normalise,
+    run_program,
+    run_scan_with_body,
+    scan_counts,
+    source_context,
+    while_counts,
+)
 from sbpjax._core.programs.outline import run_outlined
 from sbpjax._core.programs.plan import Copies, Plan
 from sbpjax._core.programs.primitives import CONTROL
@@ -29,7 +36,7 @@ from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.conversion_steps import MeshPosition
 from sbpjax.sbp.layout import local_shape, physical_spec
 
-from .in_place import aliasable_scan_pairs, in_place
+from .in_place import aliasable_scan_pairs, write_scans_in_place
 
 
 def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
@@ -54,7 +61,7 @@ def run_plan(plan: Plan, here: MeshPosition, blocks: Sequence) -> list:
             results = held.pop(i)
         else:
             # Profiles and HLO name the module of each rule's operations, collectives included.
-            with at_source(eqn):
+            with source_context(eqn):
                 operands = [_read(copies, here, v, c) for v, c in zip(eqn.invars, ins, strict=True)]
                 results = compute(Context(eqn, here, ins, outs, plan.bodies.get(i)), operands)
         for variable, codes, value in zip(eqn.outvars, outs, results, strict=True):
@@ -120,7 +127,7 @@ def _gathered_outputs(plan: Plan, written: Sequence[tuple[str, ...]]) -> set[int
     return {o for o, v, codes in numbers if found.get(v) == codes}
 
 
-def _in_place(x, here: MeshPosition):
+def _rewrite_in_place(x, here: MeshPosition):
     """Return a gathered block as the result of an equation, written in place of the old one."""
     # libtpu 0.0.42 makes two copies of ZeRO-1's gathered parameters: of the old one first, since its memory is to be
     # written, and of the gather's result, which is not made there. After a `where` with a constant outcome it makes
@@ -165,11 +172,11 @@ def spmd_function(plan: Plan, placement, *, repeats: str = "copies", over: Mappi
         else:
             # Traced apart and normalised: `outline` and `in_place` look for layers and loops in equations, and here are
             # only tracers.
-            flat = in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, here, xs))(*blocks)), over)
+            flat = write_scans_in_place(normalise(jax.make_jaxpr(lambda *xs: run_plan(plan, here, xs))(*blocks)), over)
             results = (run_program if repeats == "copies" else run_outlined)(flat, blocks)
         # libtpu 0.0.42 copies a donated buffer that an all-gather's result is to take over; the `where` goes when it
         # does not.
-        results = [_in_place(r, here) if o in gathered else r for o, r in enumerate(results)]
+        results = [_rewrite_in_place(r, here) if o in gathered else r for o, r in enumerate(results)]
         return tuple(
             # Random keys have a dtype of JAX's own, which `asarray` refuses.
             stack(jnp.asarray(r, a.dtype), c) if not hasattr(a.dtype, "_rules") else r
@@ -226,4 +233,4 @@ def control_local(ctx: Context, *blocks):
         )
     consts, carry = scan_counts(params)
     first = consts + carry
-    return scan_again(params, calls[0], blocks[:consts], blocks[consts:first], blocks[first:])
+    return run_scan_with_body(params, calls[0], blocks[:consts], blocks[consts:first], blocks[first:])

@@ -8,7 +8,7 @@ from operator import index as as_int
 import numpy as np
 
 from sbpjax._core.ops.layers import boxes as rules
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.indexing import with_layout_of
@@ -22,7 +22,9 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
         scores: ``(K,)``.
         iou_threshold: of the area that two boxes share to that of both.
     """
-    return with_layout_of(rules.keep_boxes(host(boxes.detach()), host(scores.detach()), iou_threshold), boxes)
+    return with_layout_of(
+        rules.keep_boxes(fetch_to_host(boxes.detach()), fetch_to_host(scores.detach()), iou_threshold), boxes
+    )
 
 
 def roi_align(
@@ -40,7 +42,7 @@ def roi_align(
     """
     most = 1
     if sampling_ratio <= 0 and rois.shape[0]:
-        sizes = (host(rois.detach())[:, 3:5] - host(rois.detach())[:, 1:3]) * spatial_scale
+        sizes = (fetch_to_host(rois.detach())[:, 3:5] - fetch_to_host(rois.detach())[:, 1:3]) * spatial_scale
         largest = np.maximum(sizes, 0 if aligned else 1).max(0)
         most = max(1, math.ceil(largest[1] / pooled_h), math.ceil(largest[0] / pooled_w))
     return dispatch.apply(

@@ -7,13 +7,13 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.tensor.creation.convert import _record, host
+from sbpjax._core.tensor.creation.convert import _record, fetch_to_host
 from sbpjax._core.tensor.dispatch import abstract
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import _PLATFORM, PlacementDevice
 from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap, wrap_any
-from sbpjax._core.tensor.storage.payload import become, is_array, is_traced, payload, refresh_tensor
+from sbpjax._core.tensor.storage.payload import is_array, is_traced, payload, refresh_tensor, share_storage_of
 from sbpjax.errors import MixedTensorError, OpTypeError
 from sbpjax.sbp import placement
 
@@ -41,7 +41,7 @@ def to_device(self: Tensor, target) -> Tensor:
             return self
         return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
     if self.is_meta:
-        raise abstract.needs_data(f"x.to({str(target)!r})", self)
+        raise abstract.missing_data_error(f"x.to({str(target)!r})", self)
     if not is_array(self):
         return self
     where = target.jax()
@@ -175,7 +175,7 @@ def deepcopy(self: Tensor, memo: dict) -> Tensor:
         memo[id(self)] = copied = wrap_any(payload(self), self.layout)
         return copied
     out = Tensor.__new__(self.__class__)
-    become(out, wrap_any(payload(self), self.layout))
+    share_storage_of(out, wrap_any(payload(self), self.layout))
     memo[id(self)] = out
     if self.requires_grad:
         out.requires_grad_()
@@ -189,7 +189,7 @@ def deepcopy(self: Tensor, memo: dict) -> Tensor:
 def _rebuild(cls, array, where, requires_grad: bool):
     out = Tensor.__new__(cls)
     value = wrap(jax.numpy.asarray(array)) if where is None else wrap_any(*conversions.from_logical(array, *where))
-    become(out, value)
+    share_storage_of(out, value)
     if requires_grad:
         out.requires_grad_()
     return out
@@ -198,7 +198,7 @@ def _rebuild(cls, array, where, requires_grad: bool):
 def reduce(self: Tensor, protocol):
     """Return the parts of a pickle: the array on the host, and the layout."""
     where = None if self.layout is None else (self.placement, self.sbp)
-    return _rebuild, (self.__class__, host(self), where, self.requires_grad)
+    return _rebuild, (self.__class__, fetch_to_host(self), where, self.requires_grad)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:

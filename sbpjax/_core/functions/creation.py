@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.creation.creation import arange
 from sbpjax._core.tensor.creation.from_data import as_tensor, tensor
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -46,7 +46,7 @@ def range_(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad:
 
 def frombuffer(buffer, *, dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
     """Return the bytes of a buffer as a vector, copied."""
-    values = np.frombuffer(buffer, dtype=dtypes.of(dtype).np, count=count, offset=offset)
+    values = np.frombuffer(buffer, dtype=dtypes.as_dtype(dtype).np, count=count, offset=offset)
     return tensor(values.copy(), requires_grad=requires_grad)
 
 
@@ -61,12 +61,12 @@ def distributed_partial_fc_sample(weight: Tensor, label: Tensor, num_sample: int
         label: ``(N,)`` class numbers.
         num_sample: how many classes.
     """
-    labels = host(label)
+    labels = fetch_to_host(label)
     positive = np.unique(labels)
     if len(positive) > num_sample or num_sample > weight.shape[0]:
         rule = f"num_sample is between the {len(positive)} classes that occur and the {weight.shape[0]} that there are"
         raise OpError(f"distributed_partial_fc_sample(num_sample={num_sample})", "labels", rule, "num_sample=...")
-    order = host(randperm(weight.shape[0]))
+    order = fetch_to_host(randperm(weight.shape[0]))
     others = order[~np.isin(order, positive)][: num_sample - len(positive)]
     sampled = np.sort(np.concatenate([positive, others])).astype(labels.dtype)
     mapped = np.searchsorted(sampled, labels).astype(labels.dtype)
@@ -81,7 +81,7 @@ def _corner(row: int, col: int, offset: int, lower: bool, options: dict) -> Tens
     dtype = options.pop("dtype", None)
     options.pop("layout", None)
     options.pop("pin_memory", None)
-    return tensor(values.astype((dtypes.int64 if dtype is None else dtypes.of(dtype)).np), **options)
+    return tensor(values.astype((dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)).np), **options)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None, layout=None) -> Tensor:

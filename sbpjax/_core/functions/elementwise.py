@@ -360,12 +360,12 @@ def clone(input: Tensor, *, memory_format=None) -> Tensor:
         >>> x.clone().zero_(), x
         (tensor([0., 0.]), tensor([1., 2.]))
     """
-    return lazy_views.through(input, _CLONE)
+    return lazy_views.apply_to_view(input, _CLONE)
 
 
 def to_dtype(input: Tensor, dtype) -> Tensor:
     """Return the tensor in another dtype; itself if it has that dtype."""
-    dtype = dtypes.of(dtype)
+    dtype = dtypes.as_dtype(dtype)
     if input.dtype == dtype:
         return input
     return dispatch.unary(op_of(elementwise.to_dtype, (("dtype", dtype.np),)), input)
@@ -407,17 +407,17 @@ def numel(input: Tensor) -> int:
 
 def result_type(tensor, other) -> dtypes.dtype:
     """Return the dtype of an arithmetic op on two tensors or numbers."""
-    return dtypes.of(promote.result_type(*[payload(x) if isinstance(x, Tensor) else x for x in (tensor, other)]))
+    return dtypes.as_dtype(promote.result_type(*[payload(x) if isinstance(x, Tensor) else x for x in (tensor, other)]))
 
 
 def promote_types(type1, type2) -> dtypes.dtype:
     """Return the smallest dtype that holds both."""
-    return dtypes.of(promote.promote_types(dtypes.of(type1).np, dtypes.of(type2).np))
+    return dtypes.as_dtype(promote.promote_types(dtypes.as_dtype(type1).np, dtypes.as_dtype(type2).np))
 
 
 def can_cast(from_, to) -> bool:
     """Return whether a dtype may be cast to another: not to a lower kind."""
-    return promote.category(dtypes.of(from_).np) <= promote.category(dtypes.of(to).np)
+    return promote.category(dtypes.as_dtype(from_).np) <= promote.category(dtypes.as_dtype(to).np)
 
 
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:

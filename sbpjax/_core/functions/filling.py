@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sbpjax._core.compiler.eager.evaluator.setting import compiled
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.indexing import with_layout_of
@@ -56,6 +56,8 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, callable) -> Tensor:
 
 
 def _map_elements(self: Tensor, function, others: tuple) -> Tensor:
-    sources = [np.broadcast_to(host(x.detach()), tuple(self.shape)).reshape(-1).tolist() for x in (self, *others)]
+    sources = [
+        np.broadcast_to(fetch_to_host(x.detach()), tuple(self.shape)).reshape(-1).tolist() for x in (self, *others)
+    ]
     values = np.array([function(*each) for each in zip(*sources, strict=True)]).astype(self.dtype.np)
     return self.copy_(with_layout_of(values.reshape(tuple(self.shape)), self))

@@ -10,7 +10,7 @@ import numpy as np
 from sbpjax._core import functions
 from sbpjax._core.ops.reductions import cumulative, sort
 from sbpjax._core.tensor.calls.binding import must_be_tensor
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.handle import dtype as dtypes
@@ -59,7 +59,7 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
         if not isinstance(x, (Tensor, int, float, np.generic)):
             must_be_tensor("isin", x)
     like = elements if isinstance(elements, Tensor) else test_elements
-    left, right = (host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
+    left, right = (fetch_to_host(x) if isinstance(x, Tensor) else np.asarray(x) for x in (elements, test_elements))
     return with_layout_of(np.isin(left, right, invert=invert), like)
 
 

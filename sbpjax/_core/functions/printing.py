@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbpjax._core import functions, naming
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.handle import dtype as dtypes
-from sbpjax._core.tensor.handle.device import default_jax_device, of_jax
+from sbpjax._core.tensor.handle.device import default_jax_device, from_jax_device
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import is_array, is_traced, node_of, refresh_tensor
@@ -163,7 +163,7 @@ def _values(x: Tensor) -> tuple[np.ndarray, bool]:
             plain = _corners(plain)
         finally:
             mode.grad = before
-    values = host(plain)
+    values = fetch_to_host(plain)
     if values.dtype.kind == "V":  # bfloat16 and the float8 types
         values = values.astype(np.float32)
     return values, cut
@@ -213,7 +213,7 @@ def _node_name(node) -> str:
 
 
 def _default_device():
-    return of_jax(default_jax_device())
+    return from_jax_device(default_jax_device())
 
 
 def text_of(x: Tensor) -> str:

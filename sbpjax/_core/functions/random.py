@@ -19,7 +19,7 @@ from sbpjax._core.compiler.eager.evaluator.setting import compiled
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random as _random
-from sbpjax._core.tensor.creation.creation import _constant, _float_dtype, make, size_of, where_to
+from sbpjax._core.tensor.creation.creation import _constant, _float_dtype, create_tensor, resolve_destination, size_of
 from sbpjax._core.tensor.creation.generator import generator_or_default
 from sbpjax._core.tensor.creation.like import empty_like, full_like, place_like
 from sbpjax._core.tensor.creation.number_range import check_fits
@@ -34,7 +34,7 @@ from sbpjax._core.tensor.storage.payload import put_from
 from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.sbp import algebra, partial_sum
 
-from .table.checks import every
+from .table.checks import check_elements
 
 
 def draw(function: Callable[..., jax.Array], *inputs: Tensor, generator=None) -> Tensor:
@@ -76,13 +76,13 @@ def _draw(
     key, shape = _key(generator, options, operation), dict(static).get("shape", ())
     if 0 in shape:  # JAX makes counters of the other dims: 16 GiB for (2^31, 0)
         fill_static = (("shape", shape), ("dtype", dict(static)["dtype"]), ("value", 0))
-        return make(_constant, fill_static, (), options, operation, requires_grad)
-    return make(fn, static, (key, *inputs), options, operation, requires_grad)
+        return create_tensor(_constant, fill_static, (), options, operation, requires_grad)
+    return create_tensor(fn, static, (key, *inputs), options, operation, requires_grad)
 
 
 def _key(generator, options: tuple[Any, Any, Any], operation: str):
     """Return the next key of a generator for a draw with these creation options."""
-    _, placement, sbp = where_to(*options, operation)
+    _, placement, sbp = resolve_destination(*options, operation)
     if placement is not None and algebra.P in algebra.parse(sbp, placement, allow_free=True):
         raise SbpError(
             operation,
@@ -172,7 +172,7 @@ def randint(
             "randint takes (high, size) or (low, high, size)",
             "sbpjax.randint(0, 10, (2, 3))",
         )
-    found = dtypes.int64.np if dtype is None else dtypes.of(dtype).np
+    found = dtypes.int64.np if dtype is None else dtypes.as_dtype(dtype).np
     _check_bounds("randint(...)", as_int(low), as_int(high), found)
     shape = size_of((size,), "randint(...)")
     static = (("shape", shape), ("dtype", found))
@@ -212,7 +212,7 @@ def randperm(
     """
     if n < 0:
         raise OpError("randperm(n)", f"n={n}", "n must be non-negative", "randperm(len(data))")
-    found = dtypes.int64.np if dtype is None else dtypes.of(dtype).np
+    found = dtypes.int64.np if dtype is None else dtypes.as_dtype(dtype).np
     check_fits("randperm(n)", max(n - 1, 0), found)
     static = (("n", as_int(n)), ("dtype", found))
     return _draw(_random.randperm, static, generator, (device, placement, sbp), "randperm(...)", requires_grad)
@@ -249,7 +249,7 @@ def normal(
     """
     if isinstance(std, Tensor):
         rule = "normal expects all elements of std >= 0.0"
-        every("normal(mean, std)", std, lambda part: bool(part.min() >= 0), rule, "std.abs()")
+        check_elements("normal(mean, std)", std, lambda part: bool(part.min() >= 0), rule, "std.abs()")
     elif std < 0:
         raise OpError("normal(mean, std)", f"std={std}", "normal expects std >= 0.0", f"std={-std}")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
@@ -291,7 +291,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None, dtype=No
 
 def _check_probabilities(operation: str, x) -> None:
     rule = "Expected p_in >= 0 && p_in <= 1: each element is a probability"
-    every(
+    check_elements(
         operation, x, lambda part: bool(part.min() >= 0 and part.max() <= 1), rule, "x.clamp(0, 1), or torch.sigmoid(x)"
     )
 
@@ -323,10 +323,12 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
         raise OpError("multinomial(x, num_samples)", f"num_samples={num_samples}", rule, "num_samples=1")
     rule = "probability tensor contains either `inf`, `nan` or element < 0"
     operation = "multinomial(x, num_samples)"
-    every(operation, input, lambda part: bool(part.min() >= 0 and np.isfinite(part).all()), rule, "x.exp() of logits")
+    check_elements(
+        operation, input, lambda part: bool(part.min() >= 0 and np.isfinite(part).all()), rule, "x.exp() of logits"
+    )
     rule = "invalid multinomial distribution (sum of probabilities <= 0)"
     has_weight = lambda rows: bool((rows > 0).any(-1).all())  # noqa: E731
-    every(operation, input, has_weight, rule, "give each row a weight above 0", whole=True)
+    check_elements(operation, input, has_weight, rule, "give each row a weight above 0", whole=True)
     key = generator_or_default(generator).key()
     return dispatch.apply(
         _random.multinomial, key, input.detach(), num_samples=as_int(num_samples), replacement=replacement
@@ -336,7 +338,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, gene
 def poisson(input: Tensor, *, generator=None) -> Tensor:
     """Return Poisson counts with the rates in ``input``."""
     rule = "invalid Poisson rate, expected rate to be non-negative"
-    every("poisson(x)", input, lambda part: bool(part.min() >= 0), rule, "x.clamp(min=0)")
+    check_elements("poisson(x)", input, lambda part: bool(part.min() >= 0), rule, "x.clamp(min=0)")
     return dispatch.apply(_random.poisson, generator_or_default(generator).key(), input.detach())
 
 
@@ -407,7 +409,7 @@ def _fill(x: Tensor, fn, static: tuple, generator, operation: str, inputs: tuple
     inputs = (_key(generator, options, operation), *inputs)
     if not _is_copied_to(x) and fill(x, fn, static, inputs, options, operation):
         return x
-    return _write(x, make(fn, static, inputs, options, operation))
+    return _write(x, create_tensor(fn, static, inputs, options, operation))
 
 
 def _is_copied_to(x: Tensor) -> bool:
@@ -505,7 +507,7 @@ def by_inverse_(
         then = random_blocks.inverse_of_erf, [jax.device_put(x) for x in numbers]
         if not _is_copied_to(self) and fill(self, _random.uniform, static, (key,), options, operation, then):
             return self
-    drawn = make(_random.uniform, static, (key,), options, operation)
+    drawn = create_tensor(_random.uniform, static, (key,), options, operation)
     return _write(self, drawn.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b))
 
 
@@ -544,7 +546,7 @@ def _limit(dtype) -> int:
 
 def bernoulli_(self: Tensor, p=0.5, *, generator=None, dtype=None) -> Tensor:
     """Write 1 with probability ``p`` (a number or a tensor of probabilities), else 0; ``dtype`` is the tensor's own."""
-    if dtype is not None and dtypes.of(dtype) != self.dtype:
+    if dtype is not None and dtypes.as_dtype(dtype) != self.dtype:
         rule = f"a tensor keeps its dtype, {self.dtype!r}, when it is written to"
         raise OpTypeError("x.bernoulli_(dtype=...)", f"dtype={dtype}", rule, "x = x.bernoulli(dtype=...)")
     check_writable(self, "bernoulli_")

@@ -87,7 +87,7 @@ def min(input: Tensor, dim=None, keepdim: bool = False, *, other=None, out=None)
     return _extreme(reduce.min, "minimum", min_result, input, dim, keepdim, other, out)
 
 
-def _spread(fn, input, dim, unbiased, correction, keepdim):
+def _apply_variance(fn, input, dim, unbiased, correction, keepdim):
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     if unbiased is not None:
@@ -115,7 +115,7 @@ def var(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = F
         >>> flow.var(x, dim=1)
         tensor([8., 8.])
     """
-    return _spread(reduce.var, input, dim, unbiased, correction, keepdim)
+    return _apply_variance(reduce.var, input, dim, unbiased, correction, keepdim)
 
 
 def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> Tensor:
@@ -137,17 +137,17 @@ def std(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = F
         >>> flow.std(x, dim=1)
         tensor([2.8284, 2.8284])
     """
-    return _spread(reduce.std, input, dim, unbiased, correction, keepdim)
+    return _apply_variance(reduce.std, input, dim, unbiased, correction, keepdim)
 
 
 def var_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> tuple:
     """Return variance and mean."""
-    return _spread(reduce.var_mean, input, dim, unbiased, correction, keepdim)
+    return _apply_variance(reduce.var_mean, input, dim, unbiased, correction, keepdim)
 
 
 def std_mean(input: Tensor, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction=1) -> tuple:
     """Return standard deviation and mean."""
-    return _spread(reduce.std_mean, input, dim, unbiased, correction, keepdim)
+    return _apply_variance(reduce.std_mean, input, dim, unbiased, correction, keepdim)
 
 
 def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool = False, dtype=None, out=None) -> Tensor:
@@ -168,7 +168,9 @@ def norm(input: Tensor, p: float | str | None = "fro", dim=None, keepdim: bool =
         return into_out(out, norm(input, p, dim, keepdim, dtype))
     if p == "nuc":
         dims = (0, 1) if dim is None else dim
-        return dispatch.apply(matrix_norm, input, ord="nuc", dim=dims, keepdim=bool(keepdim), dtype=dtypes.np_of(dtype))
+        return dispatch.apply(
+            matrix_norm, input, ord="nuc", dim=dims, keepdim=bool(keepdim), dtype=dtypes.as_np_dtype(dtype)
+        )
     p = 2.0 if p is None or p == "fro" else p
-    cast = {} if dtype is None else {"dtype": dtypes.of(dtype)}
+    cast = {} if dtype is None else {"dtype": dtypes.as_dtype(dtype)}
     return dispatch.apply(reduce.norm, input, p=p if isinstance(p, str) else float(p), dim=dim, keepdim=keepdim, **cast)

@@ -11,8 +11,8 @@ import numpy as np
 from sbpjax._core import naming
 from sbpjax._core.ops.dims import one
 from sbpjax._core.ops.layers import embedding
-from sbpjax._core.tensor.calls.bounds import check_natural
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.calls.bounds import check_non_negative
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
@@ -83,7 +83,7 @@ def nonzero(input: Tensor, as_tuple: bool = False):
         tensor([[0, 1],
                 [1, 0]])
     """
-    found = np.nonzero(np.atleast_1d(host(input)))
+    found = np.nonzero(np.atleast_1d(fetch_to_host(input)))
     if as_tuple:
         return tuple(with_layout_of(part.astype(np.int64), input) for part in found)
     rows = np.stack(found, axis=1).astype(np.int64)
@@ -113,7 +113,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return getitem(x, mask)
 
 
-def _has_order(name: str, input: Tensor) -> None:
+def _check_ordered(name: str, input: Tensor) -> None:
     if input.is_complex():
         rule = f"{name} is not defined for complex numbers"
         raise OpTypeError(f"{name}(x)", f"a {input.dtype.name} tensor", rule, "x.abs()")
@@ -146,10 +146,10 @@ def unique(
         >>> flow.unique(flow.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([1, 2]))
     """
-    _has_order("unique", input)
-    counted = dtypes.np_of(dtype or _positions())
+    _check_ordered("unique", input)
+    counted = dtypes.as_np_dtype(dtype or _index_dtype())
     values, inverse, counts = np.unique(  # as in PyTorch every NaN is a distinct element
-        host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+        fetch_to_host(input), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     shape = tuple(input.shape) if dim is None else (input.shape[dim],)
     out = [with_layout_of(values, input)]
@@ -164,13 +164,13 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ):
     """Return the elements (along a dim, the slices) that differ from their predecessor."""
-    _has_order("unique_consecutive", input)
+    _check_ordered("unique_consecutive", input)
     if dim is None:
-        rows, along = host(input).reshape(-1), 0
+        rows, along = fetch_to_host(input).reshape(-1), 0
         shape = tuple(input.shape)
     else:
         along = one(dim, input.ndim, "unique_consecutive")
-        rows = np.moveaxis(host(input), along, 0)
+        rows = np.moveaxis(fetch_to_host(input), along, 0)
         shape = rows.shape[:1]
     starts = np.ones(rows.shape[0], bool)
     starts[1:] = (rows[1:] != rows[:-1]).any(tuple(range(1, rows.ndim)))
@@ -211,7 +211,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         )
     if int(minlength) < 0:
         raise OpError("bincount(x)", f"minlength={minlength}", "minlength should be >= 0", "minlength=0")
-    check_natural("bincount(x)", input, "the numbers that bincount counts")
+    check_non_negative("bincount(x)", input, "the numbers that bincount counts")
     weights = weights if input.shape.numel() else None  # without elements PyTorch gives int64, whatever the weights
     largest = int(input.max().item()) + 1 if input.shape.numel() else 0
     length = max(largest, int(minlength))
@@ -223,7 +223,7 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if not input.is_floating_point():
         rule = "histc is defined for floating point"
         raise OpTypeError("histc(x)", f"a {input.dtype.name} tensor", rule, "x.float()")
-    values = host(input).astype(np.float64).reshape(-1)
+    values = fetch_to_host(input).astype(np.float64).reshape(-1)
     low, high = (values.min(), values.max()) if min == max == 0 and values.size else (min, max)
     if low == high:
         low, high = low - 1, high + 1
@@ -233,8 +233,8 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 def argwhere(input: Tensor, dtype=None) -> Tensor:
     """Return the indices of the elements that are not zero, one row each; dtypes as in `unique`."""
-    return nonzero(input).to(dtype or _positions())
+    return nonzero(input).to(dtype or _index_dtype())
 
 
-def _positions() -> dtypes.dtype:
+def _index_dtype() -> dtypes.dtype:
     return dtypes.int32 if naming.is_oneflow() else dtypes.int64

@@ -75,7 +75,7 @@ def all_dtypes() -> list[dtypes.dtype]:
 
 def convert_oneflow_dtype_to_numpy_dtype(oneflow_dtype: dtypes.dtype) -> np.dtype:
     """Return the NumPy dtype behind an element type."""
-    return dtypes.of(oneflow_dtype).np
+    return dtypes.as_dtype(oneflow_dtype).np
 
 
 _DEFAULT_TYPES = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16"}

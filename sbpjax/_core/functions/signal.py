@@ -119,7 +119,7 @@ def _make_window(name, length, periodic, dtype, place, requires_grad, **options)
     if length < 0:
         rule = f"window_length must be non-negative, got {length}"
         raise OpError(f"{name}_window({length})", f"{length}", rule, "a length of at least 0")
-    dtype = dtypes.get_default_dtype() if dtype is None else dtypes.of(dtype)
+    dtype = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if not dtype.is_floating_point:
         rule = "Window must be of a floating point dtype"
         raise OpError(f"{name}_window(dtype={dtype!r})", f"{dtype!r}", rule, "dtype=sbpjax.float32")
@@ -187,5 +187,5 @@ def rfftfreq(
 
 
 def _frequencies(values, dtype, device, placement, sbp, requires_grad: bool) -> Tensor:
-    values = values.astype(dtypes.get_default_dtype().np if dtype is None else dtypes.np_of(dtype))
+    values = values.astype(dtypes.get_default_dtype().np if dtype is None else dtypes.as_np_dtype(dtype))
     return _tensor(values, device=device, placement=placement, sbp=sbp, requires_grad=requires_grad)

@@ -19,15 +19,15 @@ def broadcast_shapes(*shapes) -> tuple:
 
 def hsplit(input: Tensor, indices_or_sections) -> tuple:
     """Return `tensor_split` along dim 1, or 0 of a vector."""
-    return _even(input, indices_or_sections, 0 if input.ndim == 1 else 1, "hsplit", 1)
+    return _split_evenly(input, indices_or_sections, 0 if input.ndim == 1 else 1, "hsplit", 1)
 
 
 def vsplit(input: Tensor, indices_or_sections) -> tuple:
     """Return `tensor_split` along dim 0."""
-    return _even(input, indices_or_sections, 0, "vsplit", 2)
+    return _split_evenly(input, indices_or_sections, 0, "vsplit", 2)
 
 
-def _even(x: Tensor, parts, dim: int, name: str, least: int) -> tuple:
+def _split_evenly(x: Tensor, parts, dim: int, name: str, least: int) -> tuple:
     """Return `tensor_split` along a dim, whose size a number of parts divides."""
     if x.ndim < least:
         rule = f"{name} requires a tensor with at least {least} dimensions"
@@ -40,7 +40,7 @@ def _even(x: Tensor, parts, dim: int, name: str, least: int) -> tuple:
 
 def dsplit(input: Tensor, indices_or_sections) -> tuple:
     """Return `tensor_split` along dim 2."""
-    return _even(input, indices_or_sections, 2, "dsplit", 3)
+    return _split_evenly(input, indices_or_sections, 2, "dsplit", 3)
 
 
 def split_with_sizes(input: Tensor, split_sizes, dim: int = 0) -> tuple:

@@ -12,7 +12,7 @@ from jax.core import Tracer
 from sbpjax._core.ops.dims import one
 from sbpjax._core.ops.randoms.random import _key
 from sbpjax._core.ops.reductions import sort, stats
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.scalars import hashable
@@ -103,7 +103,7 @@ def _edges(input: Tensor, bins, span) -> Tensor:
         raise OpError("histogram(x, bins)", f"{count} bins", rule, "bins=10, or at least two edges")
     if isinstance(bins, Tensor):
         return bins
-    values = host(input.detach())
+    values = fetch_to_host(input.detach())
     low, high = span if span is not None else (values.min(), values.max()) if values.size else (0.0, 1.0)
     if span is None and low == high:
         low, high = low - 0.5, high + 0.5
@@ -136,13 +136,13 @@ def histogramdd(input: Tensor, bins, *, range=None, weight: Tensor | None = None
         rule = "histogramdd is defined for floating point"
         raise OpTypeError("histogramdd(x)", f"a {input.dtype.name} tensor", rule, "x.float()")
     count = input.shape[-1]
-    points = host(input.detach()).reshape(-1, count)
+    points = fetch_to_host(input.detach()).reshape(-1, count)
     each = [bins] * count if isinstance(bins, int) else list(bins)
     spans = [None] * count if range is None else [tuple(range[2 * i : 2 * i + 2]) for i in builtins.range(count)]
     columns = [input.detach().reshape(-1, count).select(1, i) for i in builtins.range(count)]
     edges = [_edges(c, b, s) for c, b, s in zip(columns, each, spans, strict=True)]
-    weights = None if weight is None else host(weight).reshape(-1)
-    counts, _ = np.histogramdd(points, [host(e) for e in edges], weights=weights, density=density)
+    weights = None if weight is None else fetch_to_host(weight).reshape(-1)
+    counts, _ = np.histogramdd(points, [fetch_to_host(e) for e in edges], weights=weights, density=density)
     return histogramdd_result(with_layout_of(counts.astype(input.dtype.np), input), tuple(edges))
 
 

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from sbpjax._core import functions
-from sbpjax._core.tensor.creation.convert import host
+from sbpjax._core.tensor.creation.convert import fetch_to_host
 from sbpjax._core.tensor.creation.creation import empty
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
@@ -24,7 +24,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage import view_steps, views
 from sbpjax._core.tensor.storage.inplace import check_writable
-from sbpjax._core.tensor.storage.payload import edge_of, hang, payload, put
+from sbpjax._core.tensor.storage.payload import attach_to_node, edge_of, payload, put
 from sbpjax._core.tensor.storage.storage import cell_of, root_of, set_data, steps_of
 from sbpjax.errors import OpError, OpTypeError
 
@@ -88,7 +88,7 @@ def as_strided_(self: Tensor, size, stride, storage_offset: int | None = None) -
     shown = as_strided(self, size, stride, storage_offset)
     edge = edge_of(shown)
     set_data(self, shown.detach())
-    return hang(self, *edge) if mode.grad else self
+    return attach_to_node(self, *edge) if mode.grad else self
 
 
 def as_strided_copy(
@@ -289,7 +289,7 @@ class _Gathered:
 
     def __init__(self, root: Tensor) -> None:
         self.array = payload(root)
-        self.values = np.ascontiguousarray(host(root))
+        self.values = np.ascontiguousarray(fetch_to_host(root))
 
 
 _GATHERED: weakref.WeakValueDictionary[int, _Gathered] = weakref.WeakValueDictionary()

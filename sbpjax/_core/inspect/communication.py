@@ -148,7 +148,7 @@ class Communication(Explanation):
         yield from self.losses()
         yield from self.kernels(self.platform)
         if moving:
-            yield Table([move.cells() for move in _of_layers(moving)], _HEAD, right=(3, 4))
+            yield Table([move.cells() for move in _fold_layer_moves(moving)], _HEAD, right=(3, 4))
         free = len(self.moves) - len(moving)
         if free:
             yield f"{free} more conversion{'s' * (free != 1)} without a byte on the interconnect"
@@ -156,7 +156,7 @@ class Communication(Explanation):
             yield str(self.traffic)
 
 
-def _of_layers(moves: Sequence[Move]) -> Iterable[Move]:
+def _fold_layer_moves(moves: Sequence[Move]) -> Iterable[Move]:
     """Yield one row for equal layers, by the module's name and that of the value."""
     rows = [(f"{move.module} \0 {move.value}", replace(move, module="", value="")) for move in moves]
     for name, move, count in fold_layers(rows):

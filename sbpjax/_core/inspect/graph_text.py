@@ -93,7 +93,7 @@ def _tensor(shape, dtype, placement, codes, names: _Names | None, more: str = ""
     return f"tensor(size={tuple(shape)}, dtype={dtype!r}{where}{more})"
 
 
-def _live(tensor: Tensor, names: _Names) -> str:
+def _tensor_text(tensor: Tensor, names: _Names) -> str:
     layout = tensor.layout
     placement, codes = (None, None) if layout is None else (layout.placement, layout.codes)
     more = ", requires_grad=True" if tensor.requires_grad else ""
@@ -112,7 +112,7 @@ def _module(graph: Any, path: str, module: Any, program: Any, sbps: ModuleSbps |
     for call in calls:
         body += [f"(INPUT:{name}:{text})" for name, text in _inputs(path, module, call, sbps, names)]
     for kind, table in (("PARAMETER", module._parameters), ("BUFFER", module._buffers)):
-        body += [f"({kind}:{path}.{name}:{_live(t, names)})" for name, t in table.items() if t is not None]
+        body += [f"({kind}:{path}.{name}:{_tensor_text(t, names)})" for name, t in table.items() if t is not None]
     for name, child in module._modules.items():
         if child is not None:
             body += _module(graph, f"{path}.{name}", child, program, sbps, names)
@@ -197,9 +197,9 @@ class ModuleSbps:
                 if not isinstance(v, Var):
                     continue
                 maker, codes = made.get(v, ("", wanted))
-                for path in _above(name, maker):
+                for path in _entered_modules(name, maker):
                     self._found.setdefault((path, "ins", _shape(v)), []).append(wanted)
-                for path in _above(maker, name):
+                for path in _entered_modules(maker, name):
                     self._found.setdefault((path, "outs", _shape(v)), []).append(codes)
             for v, codes in zip(eqn.outvars, plan.outs(i), strict=True):
                 if name is not None:
@@ -207,7 +207,7 @@ class ModuleSbps:
         for v in plan.program.outvars:
             if isinstance(v, Var) and v in made:
                 name, codes = made[v]
-                for path in _above(name, None):
+                for path in _entered_modules(name, None):
                     self._found.setdefault((path, "outs", _shape(v)), []).append(codes)
 
     def find(self, path: str, side: str, shape: tuple) -> tuple | None:
@@ -222,7 +222,7 @@ def _shape(v: Any) -> tuple:
     return tuple(v.aval.shape)
 
 
-def _above(inner: str | None, outer: str | None) -> list[str]:
+def _entered_modules(inner: str | None, outer: str | None) -> list[str]:
     """Return the names of the modules around an equation that are not around another one."""
     if not inner:
         return []
@@ -241,12 +241,12 @@ class Debug:
 
     def set(self, level: int, ranks: Any, depth: int, only_user: bool, with_stack: bool) -> None:
         """Set the options of `Graph.debug`."""
-        self.level = level if _prints(ranks) else -1
+        self.level = level if _is_printing_rank(ranks) else -1
         self.with_stack = with_stack
 
     def set_module(self, name: str, level: int, ranks: Any) -> None:
         """Set the options of `GraphModule.debug`."""
-        self.modules[name] = level if _prints(ranks) else -1
+        self.modules[name] = level if _is_printing_rank(ranks) else -1
 
     def traced(self, graph: Any, program: Any) -> None:
         """Print the results of a trace and a plan."""
@@ -304,7 +304,7 @@ def _short(aval: Any) -> str:
     return f"{getattr(aval, 'dtype', '')}{list(getattr(aval, 'shape', ()))}"
 
 
-def _prints(ranks: Any) -> bool:
+def _is_printing_rank(ranks: Any) -> bool:
     """Return whether this process is among the ranks that print."""
     if ranks == -1:
         return True

@@ -131,7 +131,7 @@ def estimate(program, state) -> Memory:
     flat = program.flat if program.plan is None else program.plan.program
     live = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
-        _standing(program, state),
+        _resident_memory(program, state),
         results=_results(program),
         activations=live.activations,
         gathered=live.gathered,
@@ -187,7 +187,7 @@ def _shared_out(guess: LiveBytes, total: int) -> LiveBytes:
     return LiveBytes(*shares, temporaries=total - sum(shares))
 
 
-def _standing(program, state) -> Memory:
+def _resident_memory(program, state) -> Memory:
     """Return the bytes held on a device before and after the step, from the layouts."""
     kinds = state.kinds()
     sizes = [_on_device(struct) for struct in program.structs]

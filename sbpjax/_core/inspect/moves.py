@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sbpjax._core.jax_private import Var
-from sbpjax._core.planner.exact import hidden_bytes
+from sbpjax._core.planner.exact import equation_traffic_bytes
 from sbpjax._core.planner.prices.cost import CostModel
 from sbpjax._core.programs.normalise import source_line
 from sbpjax._core.programs.plan import Plan
@@ -77,7 +77,7 @@ class Move:
         return " + ".join(f"{kind}(a{axis})" for kind, axis in self.steps) or "of its body"
 
     @property
-    def whose(self) -> str:
+    def owner_label(self) -> str:
         """The parameter to which the value belongs, or the module that reads it."""
         return self.value or f"{self.module or 'outside modules'}{' backward' * self.backward}"
 
@@ -135,7 +135,7 @@ class Moves:
 
     def found(self) -> list[Move]:
         """Return every conversion: those between equations in program order, then those inside equations."""
-        return [*self._between(), *self._inside(self._plan, 1, "")]
+        return [*self._moves_between_equations(), *self._inside(self._plan, 1, "")]
 
     def _note_modules(self, plan: Plan, around: str) -> None:
         """Note the module that makes each value, and the modules with products of experts."""
@@ -151,7 +151,7 @@ class Moves:
     def _place(self, scope: str) -> Place:
         return self._names.place(scope, with_op=False)
 
-    def _between(self) -> Iterable[Move]:
+    def _moves_between_equations(self) -> Iterable[Move]:
         for b in self._plan.boxings:
             place = self._place(b.scope)
             axis = max(b.steps, key=lambda s: s.bytes).axis
@@ -174,7 +174,7 @@ class Moves:
             if i in plan.bodies:
                 yield from self._inside(plan.bodies[i], times * eqn.params["length"], scope)
                 continue
-            count = hidden_bytes(eqn, plan.strategies[i], plan.sizes)
+            count = equation_traffic_bytes(eqn, plan.strategies[i], plan.sizes)
             if count:
                 place, aval, name = self._place(scope), eqn.outvars[0].aval, eqn.primitive.name
                 moved = [] if name in CONTROL else moved_inside(eqn, plan.strategies[i], plan.sizes)

@@ -71,7 +71,7 @@ class Explanation(DisplayedReport):
 
     def losses(self) -> list[str]:
         """Return a line for each loss of a linear layer that is computed without its logits as a whole."""
-        return list(dict.fromkeys(_without_logits(self.plan)))
+        return list(dict.fromkeys(_fused_loss_lines(self.plan)))
 
     def kernels(self, platform: str) -> list[str]:
         """Return a line for each attention that is one equation: by which kernel it runs on a platform, and why."""
@@ -93,10 +93,10 @@ class Explanation(DisplayedReport):
             yield Table(conversions, ("boxing", "collective", "bytes", "for", "line"), right=(2,))
 
 
-def _without_logits(plan: Plan) -> Iterable[str]:
+def _fused_loss_lines(plan: Plan) -> Iterable[str]:
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:
-            yield from _without_logits(plan.bodies[i])
+            yield from _fused_loss_lines(plan.bodies[i])
         elif eqn.primitive.name in ("linear_cross_entropy", "linear_cross_entropy_grad"):
             x, w = (v.aval for v in eqn.invars[:2])
             logits = f"{short_dtype(str(x.dtype))}{[*x.shape[:-1], w.shape[0]]}"

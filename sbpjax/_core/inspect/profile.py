@@ -134,7 +134,7 @@ def profile(graph: Any, program: Any, state: Any, arguments: list[Tensor], steps
     ranks = processes.current()
     if ranks.size > 1:  # processes of one host would write one file
         folder = folder / f"rank{ranks.rank}"
-    named = _with_own_names(program)
+    named = _recompile_named(program)
     before, own = _copy_payloads(state.tensors), program._compiled
     drawn = default_generator._counter
     program._compiled = named
@@ -170,7 +170,7 @@ def _zeros(spec: TensorSpec) -> Tensor:
     return made.requires_grad_() if spec.requires_grad else made
 
 
-def _with_own_names(program: Any):
+def _recompile_named(program: Any):
     """Compile anew: the cache of compiled programs knows no names, and may give the ones of another graph."""
     before = getattr(jax.config, _CACHE_KEY)
     jax.config.update(_CACHE_KEY, True)

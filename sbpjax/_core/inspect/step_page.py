@@ -43,7 +43,9 @@ def _conversions(report: Communication) -> tuple[dict[str, int], dict[str, list[
         if move.bytes:
             module = move.owner.rpartition(".")[0] if "." in move.value else move.module
             moved[module] = moved.get(module, 0) + move.bytes
-            where = f"{move.whose}: {move.boxing}" if move.value else f"{'backward: ' * move.backward}{move.boxing}"
+            where = (
+                f"{move.owner_label}: {move.boxing}" if move.value else f"{'backward: ' * move.backward}{move.boxing}"
+            )
             cells = where, move.purpose, move.collective, bytes_text(move.bytes), str(move.times), microseconds(move.us)
             rows.setdefault(module, []).append((*cells, move.line))
     return moved, {module: [Table(found, _COLUMNS, right=(3, 4, 5))] for module, found in rows.items()}

@@ -160,7 +160,7 @@ def _collective(text: str) -> str:
 def _largest_rows(report: Communication, most: int) -> list[tuple[Any, ...]]:
     """Return rows of the largest conversions, equal layers in one row."""
     cells = operator.attrgetter("bytes", "tensor", "collective", "line", "us", "times")
-    found = fold_layers([(report.shorten(move.whose), cells(move)) for move in report.moves if move.bytes])
+    found = fold_layers([(report.shorten(move.owner_label), cells(move)) for move in report.moves if move.bytes])
     rows = []
     for name, row, layers in sorted(found, key=lambda found: -found[1][0] * found[2])[:most]:
         size, tensor, collective, line, us, times = row

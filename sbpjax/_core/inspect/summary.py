@@ -27,7 +27,7 @@ from typing import Any
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import fork_rng
 from sbpjax._core.tensor.dispatch.abstract import empty
-from sbpjax._core.tensor.storage.payload import Snapshot, facts, lend, payload
+from sbpjax._core.tensor.storage.payload import Snapshot, payload, payload_metadata, substitute_payload
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
@@ -163,7 +163,7 @@ def _record_calls(model: Module, args: tuple, kwargs: dict) -> dict[int, list]:
             undone.callback(module.register_forward_hook(note).remove)
         for tensor, snapshot in zip(tensors, before, strict=True):
             undone.callback(snapshot.put_back, tensor)
-            lend(tensor, payload(_without_data(tensor)), tensor.layout)
+            substitute_payload(tensor, payload(_without_data(tensor)), tensor.layout)
         undone.enter_context(fork_rng())
         undone.enter_context(no_grad())
         model.eval()
@@ -175,7 +175,9 @@ def _without_data(leaf: Any) -> Any:
     if not isinstance(leaf, Tensor):
         return leaf
     layout = leaf.layout
-    return empty(tuple(leaf.shape), facts(leaf).dtype, *(() if layout is None else (layout.placement, layout.sbp)))
+    return empty(
+        tuple(leaf.shape), payload_metadata(leaf).dtype, *(() if layout is None else (layout.placement, layout.sbp))
+    )
 
 
 def _rows(name: str, module: Module, results: dict[int, list], seen: set[int]) -> Iterator[Row]:
@@ -219,7 +221,7 @@ def _describe_tensors(tensors: list[Tensor]) -> tuple[tuple[str, ...], tuple[str
 def _on_device(tensor: Tensor) -> int:
     """Return the bytes of a tensor on one device, padding included."""
     shape = tuple(tensor.shape) if tensor.layout is None else tensor.layout.local_shape
-    return math.prod(shape) * facts(tensor).dtype.itemsize
+    return math.prod(shape) * payload_metadata(tensor).dtype.itemsize
 
 
 def _tensors(model: Module) -> Iterator[Tensor]:

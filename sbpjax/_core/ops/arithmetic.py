@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from .dims import fail, no_complex
-from .promote import BOOL, align, arrays, broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote
+from .promote import BOOL, align, as_arrays, broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote
 from .slopes import slopes, zero_unless, zero_where
 
 
@@ -38,7 +38,7 @@ def _pair(x, y, float_result: bool = False):
     return align(*promote(x, y, float_result=float_result))
 
 
-def _same(x, y):
+def _broadcast_pair(x, y):
     """Return two arrays in their common shape."""
     shape = joint_shape(np.shape(x), np.shape(y))
     return broadcast_to(x, shape), broadcast_to(y, shape)
@@ -151,11 +151,11 @@ def _divmod_integers(x, y):
     )
 
 
-def _rest(x, y):
+def _truncated_remainder(x, y):
     return lax.rem(x, y) if is_float(x.dtype) else _divmod_integers(x, y)[1]
 
 
-def _wrong_side(rest, y):
+def _has_wrong_sign(rest, y):
     """Return where a remainder is nonzero and has not the divisor's sign."""
     zero = np.zeros((), rest.dtype)
     return lax.bitwise_and(lax.ne(rest, zero), lax.ne(lax.lt(rest, zero), lax.lt(y, zero)))
@@ -165,12 +165,12 @@ def _floor_divide(x, y):
     one = np.ones((), x.dtype)
     if not is_float(x.dtype):
         quotient, rest = _divmod_integers(x, y)
-        return lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
+        return lax.select_n(_has_wrong_sign(rest, y), quotient, lax.sub(quotient, one))
     x, y = lax.stop_gradient(x), lax.stop_gradient(y)
     rest = lax.rem(x, y)
     exact = lax.div(lax.sub(x, rest), y)  # an integer but for rounding: round, then step down where the signs differ
     quotient = lax.round(exact, lax.RoundingMethod.TO_NEAREST_EVEN)
-    quotient = lax.select_n(_wrong_side(rest, y), quotient, lax.sub(quotient, one))
+    quotient = lax.select_n(_has_wrong_sign(rest, y), quotient, lax.sub(quotient, one))
     true = lax.div(x, y)
     by_zero = broadcast_to(lax.eq(y, np.zeros((), y.dtype)), true.shape)
     return lax.select_n(by_zero, quotient, true)
@@ -198,8 +198,8 @@ def remainder(x, y, /):
 
 @slopes(lambda t, out, x, y: t, lambda t, out, x, y: lax.neg(lax.mul(t, _floor_divide(x, y))))
 def _remainder(x, y):
-    rest = _rest(x, y)
-    return lax.select_n(_wrong_side(rest, y), rest, lax.add(rest, y))
+    rest = _truncated_remainder(x, y)
+    return lax.select_n(_has_wrong_sign(rest, y), rest, lax.add(rest, y))
 
 
 def fmod(x, y, /):
@@ -209,7 +209,7 @@ def fmod(x, y, /):
         >>> flow.fmod(flow.tensor([-7, 7]), 3)
         tensor([-1,  1])
     """
-    return _rest(*_pair(x, y))
+    return _truncated_remainder(*_pair(x, y))
 
 
 def maximum(x, y, /):
@@ -277,7 +277,7 @@ def where(condition, x, y, /):
     The gradient of the element that was not chosen is 0, but a NaN in its own derivative still passes (0 · NaN): as
     in torch.
     """
-    (condition,) = arrays(condition)
+    (condition,) = as_arrays(condition)
     if condition.dtype.kind not in "biu":
         fail(
             "type",
@@ -334,7 +334,7 @@ def _clamp_high(x, high):
 @slopes(
     lambda t, out, x, low, high: zero_unless(zero_unless(t, lax.ge(x, low)), lax.le(x, high)),
     lambda t, out, x, low, high: zero_unless(zero_unless(t, lax.lt(x, low)), lax.lt(low, high)),
-    lambda t, out, x, low, high: zero_unless(t, lax.bitwise_or(*_same(lax.gt(x, high), lax.lt(high, low)))),
+    lambda t, out, x, low, high: zero_unless(t, lax.bitwise_or(*_broadcast_pair(lax.gt(x, high), lax.lt(high, low)))),
 )
 def between(x, low, high):
     """Return x limited to bounds, all arrays that are aligned; where these cross, the upper one."""
@@ -438,7 +438,7 @@ def _over_square(t, y, x):
     lambda t, out, y, x: _over_square(lax.mul(t, lax.neg(y)), y, x),
 )
 def _atan2(y, x):
-    return lax.atan2(*_same(y, x))
+    return lax.atan2(*_broadcast_pair(y, x))
 
 
 def hypot(x, y, /):
@@ -448,7 +448,7 @@ def hypot(x, y, /):
 
 @slopes(lambda t, out, x, y: lax.mul(t, lax.div(x, out)), lambda t, out, x, y: lax.mul(t, lax.div(y, out)))
 def _hypot(x, y):
-    x, y = _same(lax.abs(x), lax.abs(y))
+    x, y = _broadcast_pair(lax.abs(x), lax.abs(y))
     long, short = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(short, lax.select_n(lax.eq(long, np.zeros((), x.dtype)), long, lax.full_like(long, 1)))
     length = lax.mul(long, lax.sqrt(lax.add(lax.square(ratio), np.ones((), x.dtype))))

@@ -117,7 +117,7 @@ def several(dim, ndim: int, op: str) -> tuple[int, ...]:
     return found if ndim else ()
 
 
-def restore(x, axes: tuple[int, ...], keepdim: bool):
+def restore_dims(x, axes: tuple[int, ...], keepdim: bool):
     """Put the reduced ``axes`` back with size 1 if ``keepdim``."""
     if not keepdim or not axes:
         return x

@@ -14,12 +14,12 @@ from jax import lax
 from sbpjax.errors import OpNotSupportedError
 
 from .dims import fail, no_complex
-from .promote import BOOL, arrays, broadcast_to, cast, category, compute_dtype, floats, is_float
+from .promote import BOOL, as_arrays, broadcast_to, cast, category, compute_dtype, floats, is_float
 from .slopes import slopes, zero_unless, zero_where
 
 
 def _not_bool(x, name: str):
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     if x.dtype == BOOL:
         fail(
             "type", f"{name}(x)", "a bool tensor", f"{name} is not defined for bools", "x.logical_not(), or cast first"
@@ -282,7 +282,7 @@ def positive(x, /):
 
 def identity(x, /):
     """Return x."""
-    return arrays(x)[0]
+    return as_arrays(x)[0]
 
 
 def abs(x, /):
@@ -311,7 +311,7 @@ def square(x, /):
         >>> flow.square(flow.tensor([3, -4]))
         tensor([ 9, 16])
     """
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.square(x) if x.dtype != BOOL else cast(x, np.int64)
 
 
@@ -322,7 +322,7 @@ def sign(x, /):
         >>> flow.sign(flow.tensor([-3, 0, 5]))
         tensor([-1,  0,  1])
     """
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     if x.dtype == BOOL:
         return x
     if jnp.issubdtype(x.dtype, np.complexfloating):
@@ -401,7 +401,7 @@ def round(x, /, decimals: int = 0):
 
 def frac(x, /):
     """Return the fractional part, x - trunc(x)."""
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.sub(x, trunc(x))
 
 
@@ -412,7 +412,7 @@ def isnan(x, /):
         >>> flow.isnan(flow.tensor([1.0, float('nan')]))
         tensor([False,  True])
     """
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.ne(x, x)
 
 
@@ -423,7 +423,7 @@ def isfinite(x, /):
         >>> flow.isfinite(flow.tensor([1.0, float('inf'), float('nan')]))
         tensor([ True, False, False])
     """
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.is_finite(x) if category(x.dtype) == 2 else lax.eq(x, x)
 
 
@@ -434,7 +434,7 @@ def isinf(x, /):
         >>> flow.isinf(flow.tensor([1.0, float('inf')]))
         tensor([False,  True])
     """
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     if np.dtype(x.dtype).kind == "c":
         return lax.bitwise_or(isinf(lax.real(x)), isinf(lax.imag(x)))
     return lax.eq(lax.abs(x), np.asarray(np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
@@ -442,19 +442,19 @@ def isinf(x, /):
 
 def isposinf(x, /):
     """Return where x is +inf."""
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.eq(x, np.asarray(np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
 
 
 def isneginf(x, /):
     """Return where x is -inf."""
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.eq(x, np.asarray(-np.inf, x.dtype)) if is_float(x.dtype) else lax.ne(x, x)
 
 
 def nan_to_num(x, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
     """Return x with NaN and infinities replaced; the infinities by default by the dtype's extreme values."""
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     if not is_float(x.dtype):
         return x
     extreme = jnp.finfo(x.dtype)
@@ -538,7 +538,7 @@ def logical_not(x, /):
 
 def bitwise_not(x, /):
     """Return the bits of an integer or bool flipped."""
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     return lax.bitwise_not(x)
 
 

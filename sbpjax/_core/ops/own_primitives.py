@@ -36,7 +36,7 @@ def register(primitive, shapes: Callable, run: Callable) -> None:
     mlir.register_lowering(primitive, mlir.lower_fun(other, multiple_results=True))
 
 
-def by_formula(formula: Callable, primitive) -> Callable:
+def jvp_from_formula(formula: Callable, primitive) -> Callable:
     """Return the forward-mode rule of a primitive by that of a formula of the same operands and parameters."""
 
     def jvp(primals, tangents, **params):

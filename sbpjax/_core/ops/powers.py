@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .arithmetic import _pair, _same
+from .arithmetic import _broadcast_pair, _pair
 from .dims import fail
 from .promote import BOOL, align, broadcast_to, cast, is_float, is_number, promote
 from .slopes import slopes, zero_where
@@ -24,7 +24,7 @@ def pow(x, y, /):
 
 
 def _slope_of_base(t, out, x, y):
-    slope = lax.mul(y, lax.pow(*_same(x, lax.sub(y, np.ones((), y.dtype)))))
+    slope = lax.mul(y, lax.pow(*_broadcast_pair(x, lax.sub(y, np.ones((), y.dtype)))))
     return lax.mul(t, zero_where(slope, lax.eq(y, np.zeros((), y.dtype))))
 
 
@@ -38,7 +38,7 @@ def _slope_of_exponent(t, out, x, y):
 
 @slopes(_slope_of_base, _slope_of_exponent)
 def _float_pow(x, y):
-    return lax.pow(*_same(x, y))
+    return lax.pow(*_broadcast_pair(x, y))
 
 
 def _int_pow(x, y):

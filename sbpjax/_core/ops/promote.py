@@ -156,7 +156,7 @@ def floats(x) -> jax.Array:
     return cast(x, dtype if is_float(dtype) else DEFAULT_FLOAT)
 
 
-def arrays(*args) -> tuple:
+def as_arrays(*args) -> tuple:
     """Return each input as a strongly typed array of its own dtype (no common dtype)."""
     return tuple(None if x is None else cast(x, dtype_of(x)) for x in args)
 

@@ -34,7 +34,7 @@ def body_program(closed) -> Program:
 _PLANNER: list[Callable[..., Plan]] = []
 
 
-def plans_bodies(planner: Callable[..., Plan]) -> Callable[..., Plan]:
+def register_body_planner(planner: Callable[..., Plan]) -> Callable[..., Plan]:
     """Register the planner of bodies, which itself needs the strategies of control flow."""
     _PLANNER[:] = [planner]
     return planner

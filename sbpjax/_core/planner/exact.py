@@ -28,7 +28,7 @@ from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B
 
 from .components import Part, parts_of
-from .control import inner_bytes, plans_bodies
+from .control import inner_bytes, register_body_planner
 
 log = logging.getLogger("sbpjax.plan")
 
@@ -64,18 +64,18 @@ def candidates(eqn, sizes: Codes) -> list[Candidate]:
         # Of strategies that move as much, the one that divides more work: else all-B would often win by its place.
         undivided = math.prod(n for n, strategy in zip(sizes, chosen, strict=True) if not strategy.divided)
         work = max((math.prod(getattr(v.aval, "shape", ())) for v in eqn.outvars), default=0)
-        cost = hidden_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
+        cost = equation_traffic_bytes(eqn, chosen, sizes, rough=True) * _BYTES + undivided * work * _UNDIVIDED + order
         found.append(Candidate(chosen, ins, outs, cost))
     axes = tuple(range(len(sizes)))
     return [c for c in found if not is_refused(eqn, c.strategies, axes)] or found
 
 
-def hidden_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
+def equation_traffic_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
     """Return the bytes that an equation moves inside itself under ``chosen``; `rough` as in `inner_bytes`."""
     return inner_bytes(eqn, chosen, sizes, rough) + sum(m.bytes for m in moved_inside(eqn, chosen, sizes))
 
 
-@plans_bodies
+@register_body_planner
 def plan_exactly(
     program: Program,
     sizes: Codes,
@@ -111,7 +111,7 @@ def plan_exactly(
         pin or (everywhere if isinstance(v, Literal) else produced.get(v, everywhere))
         for v, pin in zip(program.outvars, out_pins, strict=True)
     )
-    inner = sum(hidden_bytes(e, c.strategies, sizes) for e, c in zip(program.eqns, chosen, strict=True))
+    inner = sum(equation_traffic_bytes(e, c.strategies, sizes) for e, c in zip(program.eqns, chosen, strict=True))
     return Plan(program, sizes, in_codes, [c.strategies for c in chosen], out_codes, inner)
 
 

@@ -24,7 +24,7 @@ from sbpjax.sbp.algebra import FREE
 from .components import uniform_values
 from .control import body_program
 from .loop_boundary import Loop, Region
-from .prices.launches import groups
+from .prices.launches import launch_groups
 from .shared_variables import tie_equations
 
 # Ends of values. A node's end is (node, position); a fixed end holds the pinned nd-sbp.
@@ -334,7 +334,7 @@ class _Builder:
             self.values[value] = self.values.get(value, 0) + times
             members.setdefault(value, []).append(v)
         number = len(self.apart)  # of the program: no other begins with as many values after it, or it has none
-        self.apart.update((v, ((number, *group), times)) for v, group in groups(program, members).items())
+        self.apart.update((v, ((number, *group), times)) for v, group in launch_groups(program, members).items())
 
 
 def _resolve_pins(program: Program, in_codes, out_pins, free: set) -> list:

@@ -212,7 +212,7 @@ class _Assembly:
                 elif cost:
                     self._charge(flow, cost)
         for source, wanted in shared.items():
-            self._share(number, value, count, source, wanted)
+            self._charge_shared_conversions(number, value, count, source, wanted)
 
     def _conversion(self, value: Value, count: int, source: Codes, target: Codes) -> tuple[float, int]:
         """Return the time and bytes of all members of a value, with their shares of combined launches."""
@@ -220,7 +220,9 @@ class _Assembly:
         launches = self.problem.launches(value, self.axes, source, target) if moved else ()
         return count * (us + sum(map(self.problem.launch_share_us, launches))), moved
 
-    def _share(self, number: int, value: Value, count: int, source: Codes, wanted: dict[Codes, list]) -> None:
+    def _charge_shared_conversions(
+        self, number: int, value: Value, count: int, source: Codes, wanted: dict[Codes, list]
+    ) -> None:
         """Charge the conversions of one source layout, each once however many readers want it.
 
         ``wanted`` has for every target layout ``(reader, flow)`` pairs. A copy that gives another target for free

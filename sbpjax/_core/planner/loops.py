@@ -55,7 +55,7 @@ def plan_one(program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pi
     # Where one axis of two is left there is no alternation.
     axes = _used_axes(program, sizes, (*in_codes, *(p for p in pins if p is not None)))
     if not axes:
-        return _everywhere(program, sizes, in_codes, pins)
+        return _broadcast_plan(program, sizes, in_codes, pins)
 
     def select_axes(codes):
         return None if codes is None else tuple(codes[a] for a in axes)
@@ -93,7 +93,7 @@ def _broadcast(eqn) -> Strategy:
     return Strategy((B,) * len(eqn.invars), (B,) * len(eqn.outvars), divided=False)
 
 
-def _everywhere(program: Program, sizes: Codes, in_codes, pins) -> Plan:
+def _broadcast_plan(program: Program, sizes: Codes, in_codes, pins) -> Plan:
     """Return the plan with everything broadcast."""
     strategies = [(_broadcast(e),) * len(sizes) for e in program.eqns]
     outs = tuple(pin or (B,) * len(sizes) for pin in pins)

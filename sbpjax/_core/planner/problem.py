@@ -23,7 +23,7 @@ from sbpjax.sbp import boxing, even_split
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import axes_of_dims, local_shape
 
-from .exact import hidden_bytes
+from .exact import equation_traffic_bytes
 from .graph import Fixed, Graph, Group, Value
 from .loop_boundary import port_strategies
 
@@ -109,7 +109,7 @@ class Problem:
         own += self._stored_us(node, chosen, axes)
         if is_refused(eqn, chosen, axes):
             own += _REFUSED * (work + self.model.interconnect_us(sum(_nbytes(v.aval) for v in eqn.invars)))
-        return own + self._inner_us(node, chosen, axes) + self._invented_us(node, chosen, axes)
+        return own + self._inner_us(node, chosen, axes) + self._output_gather_us(node, chosen, axes)
 
     def _tiled_us(
         self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...], work: float, share: int
@@ -173,7 +173,7 @@ class Problem:
         slice_bytes = math.prod(local_shape(group.aval.shape, codes, self._sizes(axes)))
         return _HELD * self.model.interconnect_us(slice_bytes * group.aval.dtype.itemsize * group.iterations)
 
-    def _invented_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
+    def _output_gather_us(self, node: int, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the time to gather results of a node that are divided or partial where every input is broadcast."""
         # The caller gave no layout there, so the gather that a divided result puts off is charged to the plan that
         # divides it. Among equals the first dim is split, on N-D placements the last, as eager ops do.
@@ -195,7 +195,7 @@ class Problem:
         found = self._hidden.get(key)
         if found is None:
             eqn = self.graph.forms.examples[form]
-            found = self._hidden[key] = hidden_bytes(eqn, chosen, self._sizes(axes))
+            found = self._hidden[key] = equation_traffic_bytes(eqn, chosen, self._sizes(axes))
         return found
 
     @functools.cached_property
@@ -222,7 +222,7 @@ class Problem:
         us, moved = self.price(value.shape, value.itemsize, axes, source, target)
         # Only latency hides, as in OneFlow's trunk algorithm: the bytes of all conversions share one interconnect.
         slack = self.graph.slack_us.get(value, 0.0) if self.model.hides and moved else 0.0
-        combined = moved and value in self._apart
+        combined = moved and value in self._launch_group_of
         if not slack and not combined:
             return us, moved
         steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
@@ -239,12 +239,12 @@ class Problem:
         return bool(self.model.combines) and self.model.alpha_us > 0
 
     @functools.cached_property
-    def _apart(self) -> dict:
+    def _launch_group_of(self) -> dict:
         return self.graph.apart if self.combines else {}
 
     def launches(self, value: Value, axes: tuple[int, ...], source: Codes, target: Codes) -> set[tuple]:
         """Return the combined collectives that a conversion of a value uses: group, kind of step and axis of each."""
-        group = self._apart.get(value)
+        group = self._launch_group_of.get(value)
         if group is None or not self.price(value.shape, value.itemsize, axes, source, target)[1]:
             return set()
         steps = boxing.path(value.shape, value.itemsize, self._sizes(axes), source, target)
@@ -258,7 +258,7 @@ class Problem:
     def _members(self) -> Counter:
         """The number of members of the values of each group."""
         found: Counter = Counter()
-        for value, group in self._apart.items():
+        for value, group in self._launch_group_of.items():
             found[group] += self.graph.values[value]
         return found
 
@@ -323,7 +323,7 @@ def codes_of(chosen: tuple[Strategy, ...], position: int, outgoing: bool) -> Cod
 def total_us(problem: Problem, assignment: Assignment) -> float:
     """Return the modelled time of a plan: nodes, then conversions with shared ones paid once, and combined launches."""
     axes = assignment.axes
-    total = sum(map(problem.launch_us, launched_by(problem, assignment)))
+    total = sum(map(problem.launch_us, combined_launches(problem, assignment)))
     for node, group in enumerate(problem.graph.nodes):
         total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
     for value, source, target, count in _paid_conversions(problem, assignment):
@@ -352,7 +352,7 @@ def _paid_conversions(problem: Problem, assignment: Assignment) -> Iterator[tupl
                 yield value, source, target, count
 
 
-def launched_by(problem: Problem, assignment: Assignment) -> Counter:
+def combined_launches(problem: Problem, assignment: Assignment) -> Counter:
     """Return the combined launches of a plan, with the number of members of values in each."""
     found: Counter = Counter()
     if problem.combines:

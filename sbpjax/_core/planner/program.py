@@ -30,7 +30,7 @@ from sbpjax.sbp.algebra import B
 from .graph import Fixed, Graph, build
 from .linear import Solution, exchange, solve_axis
 from .loop_boundary import Loop, Region
-from .problem import Assignment, Problem, launched_by, total_us
+from .problem import Assignment, Problem, combined_launches, total_us
 from .solver import Basis
 
 log = logging.getLogger("sbpjax.plan")
@@ -188,7 +188,7 @@ def _best_of_axis(problem: Problem, others: Assignment, axis: int, start: Basis 
     best_us = math.inf
     for _ in range(_SHARINGS):
         found = Assignment({**others.strategies, axis: solution.strategies})
-        us, sharers = total_us(problem, found), launched_by(problem, found)
+        us, sharers = total_us(problem, found), combined_launches(problem, found)
         if us >= best_us * (1 - _SETTLED):
             break
         best, best_us = solution, us

@@ -29,7 +29,7 @@ import numpy as np
 from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
 from . import primitives as known
-from .normalise import body_of, live, source_line
+from .normalise import body_of, live_equations, source_line
 from .row_kinds import DRAWN, STEADY, SUM, UNKNOWN, RowKinds
 
 _MOST_STEPS = 5000  # of the way back: bounds the search for a loss that is linear in all of a large model
@@ -115,7 +115,7 @@ class _Search:
         self.kind = RowKinds(self.maker, kinds | {self.invars[i]: DRAWN for i in drawn})
         self.same = self._equal_values()
         roots = [self.outvars[i] for i in losses]
-        self.before = {id(eqn) for eqn in live(self.eqns, [v for v in roots if not isinstance(v, Literal)])}
+        self.before = {id(eqn) for eqn in live_equations(self.eqns, [v for v in roots if not isinstance(v, Literal)])}
         self.found: dict[Any, tuple[str, float]] = {}  # scalar → how it is used, and the factor of its term
         self.way: set[int] = set()  # equations in which scalars are replaced
         self.unknown: dict[str, None] = {}
@@ -185,9 +185,9 @@ class _Search:
         for eqn in self.eqns:
             if eqn.primitive.name == "optimization_barrier":
                 pairs = zip(eqn.outvars, eqn.invars, strict=True)
-                same |= {out: same.get(v, v) for out, v in pairs if self._of_inputs(out)}
+                same |= {out: same.get(v, v) for out, v in pairs if self._varies_with_inputs(out)}
                 continue
-            if not self._of_inputs(eqn.outvars[0]) or len(eqn.outvars) > 1 or eqn.effects:
+            if not self._varies_with_inputs(eqn.outvars[0]) or len(eqn.outvars) > 1 or eqn.effects:
                 continue
             reads = tuple(
                 ("literal", str(v.val), str(v.aval)) if isinstance(v, Literal) else same.get(v, v) for v in eqn.invars
@@ -199,7 +199,7 @@ class _Search:
             same[eqn.outvars[0]] = first
         return same
 
-    def _of_inputs(self, v) -> bool:
+    def _varies_with_inputs(self, v) -> bool:
         """Return whether a value differs between micro-batches, by their inputs alone."""
         return v in self.varies and v not in self.learned
 
@@ -237,7 +237,7 @@ class _Search:
             return [(operand, path) for operand in reads]
         if name == "select_n":
             chosen = reads[0]
-            if self._of_inputs(chosen) and _single(chosen) and self._is_scalar(chosen):
+            if self._varies_with_inputs(chosen) and _single(chosen) and self._is_scalar(chosen):
                 path = self._extend_path(path, eqn, [(chosen, "plain")])
             return [(case, path) for case in reads[1:]]
         if name in ("mul", "div"):
@@ -344,7 +344,7 @@ class _Search:
                     self.maker[v], "a part of the loss depends on a value across the rows of a micro-batch"
                 )
         fresh: dict = {v: Var(v.aval) for v in chosen}
-        eqns = [self._reading(eqn, fresh) for eqn in self.eqns] if fresh else []
+        eqns = [self._substitute_batch_values(eqn, fresh) for eqn in self.eqns] if fresh else []
         # One that is read otherwise on the way to the loss would be two values at once.
         if any(eqn is None for eqn in eqns):
             self._record_unknown(self.maker[chosen[0]], "the model reads the count that its loss is divided by")
@@ -355,7 +355,7 @@ class _Search:
         changed = jaxpr.replace(
             constvars=list(self.consts),
             invars=[*self.invars, *fresh.values()],
-            eqns=live(eqns, self.outvars),
+            eqns=live_equations(eqns, self.outvars),
             outvars=self.outvars,
             debug_info=jaxpr.debug_info.with_unknown_names(),
         )
@@ -363,7 +363,7 @@ class _Search:
         values = whole.function(entries)
         return BatchCountProgram(ClosedJaxpr(changed, list(self.consts.values())), list(self.unknown), values)
 
-    def _reading(self, eqn, fresh: dict):
+    def _substitute_batch_values(self, eqn, fresh: dict):
         """Return an equation that reads the batch's values in place of a micro-batch's; None if it must not."""
         reads = [v if isinstance(v, Literal) else fresh.get(self.same.get(v, v), v) for v in eqn.invars]
         if all(a is b for a, b in zip(reads, eqn.invars, strict=True)):
@@ -421,7 +421,7 @@ class _BatchValues:
         narrow = {v: eqn.invars[0] for v, eqn in self.sums.items() if eqn.primitive.name == "reduce_sum"}
         narrow = {v: x for v, x in narrow.items() if _is_low(x.aval.dtype)}
         wanted = [*(narrow.get(v, v) for v in self.sums), *self.steady]
-        eqns = live(search.eqns, wanted)
+        eqns = live_equations(search.eqns, wanted)
         reads = {v for eqn in eqns for v in eqn.invars if not isinstance(v, Literal)} | set(wanted)
         places = [i for i, v in enumerate(search.invars) if v in reads]
         stacked = {*search.places["rows"], *search.places["drawn"]}
@@ -468,14 +468,14 @@ class _BatchValues:
         operands = [self._value(r, env) for r in eqn.invars]
         name = eqn.primitive.name
         if name in ("mul", "div"):
-            operands = self._of_all(eqn, operands)
+            operands = self._rescale_mean(eqn, operands)
         if name == "convert_element_type" and _is_low(np.dtype(eqn.params["new_dtype"])):
             env[v] = operands[0].astype(jnp.float32)
         else:
             env[v] = eqn.primitive.bind(*operands, **eqn.params)
         return env[v]
 
-    def _of_all(self, eqn, operands: list) -> list:
+    def _rescale_mean(self, eqn, operands: list) -> list:
         """Return the operands of a mean over the rows of a micro-batch so that it is the mean over those of all."""
         size, number = self._elements(eqn.invars[0]), eqn.invars[1]
         if size is None or not isinstance(number, Literal):

@@ -6,12 +6,13 @@ XLA's fusion optimizes one kernel at a time, and takes a cast to float32 for fre
 
 It lets the product that makes ``up`` write float32, twice the bytes, and stores the result of gelu' in float32, since
 the sum wants it so; two later kernels read that and cast it again. On an H100 these bytes are a tenth of the step of a
-GPT-2. `stored_narrow` puts an `optimization_barrier` on such values: results of products that are cast, and values that
-several products read. A barrier costs nothing in the compiled program; it only makes the value exist in its own dtype.
+GPT-2. `add_bf16_barriers` puts an `optimization_barrier` on such values: results of products that are cast, and values
+that several products read. A barrier costs nothing in the compiled program; it only makes the value exist in its own
+dtype.
 
 A GPU has no convolution of 16-bit floats that writes float32: XLA casts both operands, and takes twice as long. Where
-one GPU runs the program, `stored_narrow` has it write 16 bits that are cast then, as PyTorch does. Over several devices
-the convolution stays: their parts of a gradient are to be added in float32 (`_core.programs.fp32_gradients`).
+one GPU runs the program, `add_bf16_barriers` has it write 16 bits that are cast then, as PyTorch does. Over several
+devices the convolution stays: their parts of a gradient are to be added in float32 (`_core.programs.fp32_gradients`).
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from sbpjax._core.jax_private import (
 )
 
 from .primitives import BARRIERS, CONVOLUTIONS, MOVES, PRODUCTS
-from .rewrite import rewritten
+from .rewrite import rewrite_program
 
 
-def stored_narrow(closed: ClosedJaxpr, convolutions: bool = False) -> ClosedJaxpr:
+def add_bf16_barriers(closed: ClosedJaxpr, convolutions: bool = False) -> ClosedJaxpr:
     """Return a program with barriers on its 16-bit values that products write or read several times.
 
     Args:
         closed: the program.
         convolutions: whether those of 16-bit floats write 16 bits, too.
     """
-    return rewritten(closed, functools.partial(_change, convolutions=convolutions))
+    return rewrite_program(closed, functools.partial(_change, convolutions=convolutions))
 
 
 def _change(closed: ClosedJaxpr, inside: Callable, convolutions: bool) -> ClosedJaxpr:

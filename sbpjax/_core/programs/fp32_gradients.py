@@ -28,7 +28,7 @@ from jax.interpreters import mlir
 from sbpjax._core.jax_private import ClosedJaxpr, Literal, Primitive, Var
 from sbpjax._core.programs.primitives import MOVES, PRODUCTS
 
-from .rewrite import rewritten
+from .rewrite import rewrite_program
 
 # The backward of a cast: `convert_element_type` of a gradient to the dtype of its weight.
 cast_back_p = Primitive("cast_back")
@@ -46,7 +46,7 @@ def cast_back(x: Any, dtype: Any) -> Any:
 
 def widen_gradients(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a program whose gradients of cast weights are float32 from where they are summed; none is cast back."""
-    return rewritten(closed, _change)
+    return rewrite_program(closed, _change)
 
 
 def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:

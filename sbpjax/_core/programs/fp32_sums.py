@@ -19,14 +19,14 @@ from jax.core import ShapedArray
 from sbpjax._core.jax_private import ClosedJaxpr, Var
 
 from .fp32_gradients import make_cast
-from .rewrite import rewritten
+from .rewrite import rewrite_program
 
 _NARROW = frozenset(map(np.dtype, (jnp.bfloat16, np.float16)))
 
 
 def with_wide_sums(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a program whose sums of 16-bit floats are float32 until they are whole; the same one if it has none."""
-    return rewritten(closed, _change)
+    return rewrite_program(closed, _change)
 
 
 def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:

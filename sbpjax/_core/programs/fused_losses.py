@@ -25,16 +25,16 @@ import jax.numpy as jnp
 from sbpjax._core.jax_private import ClosedJaxpr, Literal
 from sbpjax._core.ops.losses.cross_entropy_primitive import linear_cross_entropy_grad_p, linear_cross_entropy_p
 
-from .normalise import body_of, live
-from .rewrite import rewritten
+from .normalise import body_of, live_equations
+from .rewrite import rewrite_program
 
 _CASTS = ("convert_element_type", "cast_back")
 _FLOATS = ("bfloat16", "float16", "float32", "float64")
 
 
-def fused_losses(closed: ClosedJaxpr) -> ClosedJaxpr:
+def fuse_linear_losses(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a program in which the losses of a linear layer's outputs are computed without these, loops included."""
-    return rewritten(closed, _change)
+    return rewrite_program(closed, _change)
 
 
 def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
@@ -45,7 +45,7 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
     if any(eqn.primitive.name in ("cross_entropy", "cross_entropy_grad") for eqn in eqns):
         # Without dead equations: losses of which only the gradient was wanted are still there after autodiff, and would
         # count as readers of the logits.
-        eqns, outvars = _fuse_losses(live(_drop_transposes(eqns), outvars), outvars, constants)
+        eqns, outvars = _fuse_losses(live_equations(_drop_transposes(eqns), outvars), outvars, constants)
     if len(eqns) == len(jaxpr.eqns) and all(a is b for a, b in zip(eqns, jaxpr.eqns, strict=True)):
         return closed
     names = jaxpr.debug_info.with_unknown_names()
@@ -178,7 +178,7 @@ def _match(program: _Program, logits) -> _Match | None:
         return None
     product, bias = start
     ends: list[_GradientEquation] = []
-    if backward and not _ends(program, program.eqns[backward[0]].outvars[1], product, ends):
+    if backward and not _collect_gradient_readers(program, program.eqns[backward[0]].outvars[1], product, ends):
         return None
     # A gradient that is made twice is not known here.
     if len({end.of for end in ends}) < len(ends) or (bias is None and any(end.of == 2 for end in ends)):
@@ -194,7 +194,7 @@ def _product_of(program: _Program, v):
         if name in _CASTS or name == "reshape" and _keeps_last(eqn):
             (v,) = eqn.invars
         elif name == "add" and bias is None:
-            found = [(a, _vector(program, b, classes)) for a, b in (eqn.invars, eqn.invars[::-1])]
+            found = [(a, _match_broadcast_vector(program, b, classes)) for a, b in (eqn.invars, eqn.invars[::-1])]
             v, bias = next(((a, b) for a, b in found if b is not None and not isinstance(a, Literal)), (None, None))
         elif name == "dot_general":
             return (eqn, bias) if _is_linear(eqn) else None
@@ -211,7 +211,7 @@ def _keeps_last(eqn) -> bool:
     return before[-1:] == after[-1:] and eqn.params["dimensions"] is None
 
 
-def _vector(program: _Program, v, classes: int):
+def _match_broadcast_vector(program: _Program, v, classes: int):
     """Return the vector over the classes that a value is for every token, or None."""
     eqn = program.made_by(v)
     if eqn is None or eqn.primitive.name not in ("broadcast_in_dim", "reshape"):
@@ -232,7 +232,7 @@ def _is_linear(eqn) -> bool:
     return plain and x.aval.dtype == w.aval.dtype and str(x.aval.dtype) in _FLOATS
 
 
-def _ends(program: _Program, v, product, ends: list[_GradientEquation]) -> bool:
+def _collect_gradient_readers(program: _Program, v, product, ends: list[_GradientEquation]) -> bool:
     """Collect the readers of the gradient of logits; return whether all of them are known."""
     for i in program.readers.get(v, []):
         if i < 0:
@@ -240,7 +240,7 @@ def _ends(program: _Program, v, product, ends: list[_GradientEquation]) -> bool:
         eqn = program.eqns[i]
         name = eqn.primitive.name
         if name in _CASTS or name == "reshape" and _keeps_last(eqn):
-            if not _ends(program, eqn.outvars[0], product, ends):
+            if not _collect_gradient_readers(program, eqn.outvars[0], product, ends):
                 return False
             continue
         if name == "reduce_sum" and tuple(sorted(eqn.params["axes"])) == tuple(range(len(v.aval.shape) - 1)):
@@ -278,7 +278,11 @@ def _replace_match(program: _Program, found: _Match, constants: dict) -> tuple[l
     eqns, now = program.eqns, {}
     positions = [i for i in (found.forward, found.backward) if i is not None]
     moved: list[int] = []
-    if found.forward is not None and found.backward is not None and _at_once(eqns, found.forward, found.backward):
+    if (
+        found.forward is not None
+        and found.backward is not None
+        and _can_compute_together(eqns, found.forward, found.backward)
+    ):
         ct = eqns[found.backward].invars[2]
         moved = program.needed_for(ct, found.forward)
         if ct not in (program.depending_on(found.forward) if not isinstance(ct, Literal) else ()) and not any(
@@ -304,12 +308,15 @@ def _replace_match(program: _Program, found: _Match, constants: dict) -> tuple[l
     renamed = lambda v: v if isinstance(v, Literal) else now.get(v, v)  # noqa: E731
     gone = {*(found.forward, found.backward), *(end.eqn for end in found.ends)}
     kept = [e for e in order if not any(e is eqns[i] for i in gone if i is not None)]
-    kept = [e.replace(invars=[renamed(v) for v in e.invars]) if any(_in(now, v) for v in e.invars) else e for e in kept]
+    kept = [
+        e.replace(invars=[renamed(v) for v in e.invars]) if any(_is_replaced(now, v) for v in e.invars) else e
+        for e in kept
+    ]
     outvars = [renamed(v) for v in program.outvars]
-    return live(kept, outvars), outvars
+    return live_equations(kept, outvars), outvars
 
 
-def _at_once(eqns: list, forward: int, backward: int) -> bool:
+def _can_compute_together(eqns: list, forward: int, backward: int) -> bool:
     """Return whether losses and a gradient may be results of one equation, in the losses' place."""
     # The gradient may belong to other losses of these logits, which nothing reads: with another label smoothing, or
     # computed earlier, so that its readers come before these losses.
@@ -317,7 +324,7 @@ def _at_once(eqns: list, forward: int, backward: int) -> bool:
     return same and forward < backward
 
 
-def _in(now: dict, v) -> bool:
+def _is_replaced(now: dict, v) -> bool:
     return not isinstance(v, Literal) and v in now
 
 

@@ -55,12 +55,12 @@ def normalise(closed) -> Program:
     Raises:
         OutOfMemoryError: an array of it has 2^63 bytes or more.
     """
-    program = _flat(closed, CALLS, {})
+    program = _flatten_jaxpr(closed, CALLS, {})
     sizes.check_equations("a program", program.eqns)
     return program
 
 
-def _flat(inner, calls: dict[str, str], bodies: dict) -> Program:
+def _flatten_jaxpr(inner, calls: dict[str, str], bodies: dict) -> Program:
     """Return the flat program of a jaxpr, closed or not; ``bodies`` are the flat programs of its calls by identity."""
     jaxpr, consts = inner, {}
     if isinstance(inner, ClosedJaxpr):
@@ -116,7 +116,7 @@ def _inline(source, env: dict, eqns: list, consts: dict, calls: dict[str, str], 
         # another.
         body = bodies.get(id(inner))
         if body is None:
-            body = bodies[id(inner)] = Body(_flat(inner, calls, bodies), inner)
+            body = bodies[id(inner)] = Body(_flatten_jaxpr(inner, calls, bodies), inner)
         env.update(zip(eqn.outvars, body.splice(invars, eqn.source_info, eqns, consts), strict=True))
 
 
@@ -197,7 +197,7 @@ def _fresh(v: Var) -> tuple:
 
 def body_of(closed) -> Body:
     """Return a closed jaxpr, the ``jit`` calls in it inlined, as a `Body` that replaces its calls."""
-    return Body(_flat(closed, JITS, {}), closed)
+    return Body(_flatten_jaxpr(closed, JITS, {}), closed)
 
 
 def _moves_to_other_memory(eqn) -> bool:
@@ -223,7 +223,7 @@ def _barrier(invars: list, eqn, eqns: list) -> list:
     return [v if isinstance(v, Literal) else after[v] for v in invars]
 
 
-def live(eqns: list, outvars: list) -> list:
+def live_equations(eqns: list, outvars: list) -> list:
     """Return the equations that outputs depend on, and those with effects."""
     return _live(eqns, outvars)[0]
 
@@ -280,12 +280,12 @@ def bind(eqn, operands) -> list:
     """Bind the primitive of an equation to operands, and return its results as a list."""
     bound = eqn.primitive.get_bind_params(eqn.params)
     subfuns, params = bound if isinstance(bound, tuple) else ((), bound)  # before JAX 0.10.2: (functions, params)
-    with at_source(eqn), eqn.ctx.manager:
+    with source_context(eqn), eqn.ctx.manager:
         result = eqn.primitive.bind(*subfuns, *operands, **params)
     return list(result) if eqn.primitive.multiple_results else [result]
 
 
-def at_source(eqn):
+def source_context(eqn):
     """Return a context in which new equations take the place of ``eqn`` in the user's source."""
     stack, own = source_info_util.current_name_stack(), eqn.source_info.name_stack
     if not own.stack or stack.stack[-len(own.stack) :] != own.stack:  # else a rule binds its own equation
@@ -302,7 +302,7 @@ def scan_counts(params: dict) -> tuple[int, int]:
     return len(list(consts)), len(list(carry))
 
 
-def scan_again(params: dict, run, consts, carried, xs) -> list:
+def run_scan_with_body(params: dict, run, consts, carried, xs) -> list:
     """Run a ``scan`` with another body in the place of its own, and return the last carry and the stacks.
 
     Args:

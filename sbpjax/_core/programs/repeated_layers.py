@@ -96,7 +96,7 @@ def layer_loops(
         stacked.update(program.eqns[i].outvars[k] for group in body.outputs if group[1:] for k in group)
     for start, stop, period in repetitions(numbers, [_size(e) for e in program.eqns]):
         if stop - start >= least_iterations * period:
-            loop = _fit(program, start, stop, period, least_iterations)
+            loop = _trim_to_loop(program, start, stop, period, least_iterations)
             if loop is not None and _is_worth_it(program, loop, stacked):
                 found.append(loop)
                 stacked.update(v for _, variables in loop.kept for v in variables)
@@ -134,7 +134,7 @@ def _size(eqn) -> int:
     return 1 if inner is None else _size_of_body(inner)
 
 
-def _fit(program: Program, start: int, stop: int, period: int, least_iterations: int) -> LayerLoop | None:
+def _trim_to_loop(program: Program, start: int, stop: int, period: int, least_iterations: int) -> LayerLoop | None:
     """Return the loop of a stretch, without iterations at either end whose operands differ from the others'."""
     # The first layer reads the embedding, and the head reads the last: those at the ends may be connected otherwise.
     for first, last in ((0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1)):

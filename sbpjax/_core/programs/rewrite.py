@@ -1,8 +1,8 @@
 """Recursive program rewrites: apply a change to a program and to the programs inside it.
 
-A loop over layers holds its body as a parameter of one equation, and equal layers hold the same body. `rewritten` makes
-a change in each of them once, however often it is held, and leaves an equation unchanged if its bodies are: code that
-compares programs by identity still finds the same one.
+A loop over layers holds its body as a parameter of one equation, and equal layers hold the same body. `rewrite_program`
+makes a change in each of them once, however often it is held, and leaves an equation unchanged if its bodies are: code
+that compares programs by identity still finds the same one.
 
     scan[jaxpr=body] … scan[jaxpr=body]   →   scan[jaxpr=changed] … scan[jaxpr=changed]
 """
@@ -15,7 +15,7 @@ from typing import Any
 from sbpjax._core.jax_private import ClosedJaxpr
 
 
-def rewritten(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], ClosedJaxpr]) -> ClosedJaxpr:
+def rewrite_program(closed: ClosedJaxpr, change: Callable[[ClosedJaxpr, Callable], ClosedJaxpr]) -> ClosedJaxpr:
     """Return a program after a change.
 
     Args:

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 
 from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
 
-from .normalise import Program, bind, scan_again, scan_counts
+from .normalise import Program, bind, run_scan_with_body, scan_counts
 from .repeated_layers import LEAST_ITERATIONS, LayerLoop, layer_loops
 
 
@@ -58,7 +58,7 @@ def roll_layers(
     consts = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     program = Program(list(jaxpr.invars), consts, list(jaxpr.eqns), list(jaxpr.outvars))
     resident = resident or {}
-    inner = {i: _inner(e, least_iterations) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
+    inner = {i: _roll_loop_body(e, least_iterations) for i, e in enumerate(program.eqns) if e.primitive.name == "scan"}
     bodies = {i: body for i, body in inner.items() if body is not None}
     found = layer_loops(program, {program.invars[i] for i in resident}, bodies, least_iterations)
     groups = _groups(program, found, bodies, resident)
@@ -77,7 +77,7 @@ def _stacked_aval(avals: list):
     return jax.ShapeDtypeStruct((len(avals), *shape) if len(avals) > 1 else shape, avals[0].dtype)
 
 
-def _inner(eqn, least_iterations: int) -> ScannedProgram | None:
+def _roll_loop_body(eqn, least_iterations: int) -> ScannedProgram | None:
     """Return the body of a loop with its repeated layers rolled, None if it has none."""
     params = eqn.params
     consts, carry = scan_counts(params)
@@ -137,10 +137,10 @@ class _Run:
             self._hold([self.program.invars[i] for i in group], array)
         at = 0
         for loop in self.found:
-            self._straight(at, loop.start)
+            self._run_equations(at, loop.start)
             self._loop(loop)
             at = loop.stop
-        self._straight(at, len(self.program.eqns))
+        self._run_equations(at, len(self.program.eqns))
         outvars = self.program.outvars
         return [self._group([outvars[i] for i in group]) for group in outputs]
 
@@ -153,7 +153,7 @@ class _Run:
             self.env[v] = jax.lax.index_in_dim(self.stacks[stack], index, 0, keepdims=False)
         return self.env[v]
 
-    def _straight(self, start: int, stop: int) -> None:
+    def _run_equations(self, start: int, stop: int) -> None:
         for i, eqn in enumerate(self.program.eqns[start:stop], start):
             if i in self.bodies:
                 self._rolled_scan(eqn, self.bodies[i])
@@ -170,7 +170,7 @@ class _Run:
         run = jaxpr_as_fun(body.closed)
 
         first = held + state
-        results = scan_again(params, run, operands[:held], operands[held:first], operands[first:])
+        results = run_scan_with_body(params, run, operands[:held], operands[held:first], operands[first:])
         for group, value in zip(body.outputs, results, strict=True):
             self._hold([eqn.outvars[i] for i in group], value)
 
@@ -187,7 +187,7 @@ class _Run:
     def _loop(self, loop: LayerLoop) -> None:
         # Where the iterations find their values from the end of a stack to its start, the scan runs in reverse: turning
         # the stack round would copy it.
-        reverse = any(map(self._descends, loop.own))
+        reverse = any(map(self._is_reversed, loop.own))
         order = -1 if reverse else 1
         scanned = [self._stack(variables[::order]) for variables in loop.own]
         shared = [self._value(v) for v in loop.shared]
@@ -255,7 +255,7 @@ class _Run:
             stack = len(self.stacks) - 1
         return self.stacks[stack]
 
-    def _descends(self, variables) -> bool:
+    def _is_reversed(self, variables) -> bool:
         """Return whether the iterations of a loop find a value from the end of a stack to its start."""
         found: list = [None if isinstance(v, Literal) else self.stacked.get(v) for v in variables[:2]]
         return None not in found and found[1] == (found[0][0], found[0][1] - 1)

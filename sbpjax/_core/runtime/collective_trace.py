@@ -160,7 +160,7 @@ class CollectiveTrace:
         """Return the calls to compare with another rank's: ``[count, [[state, words and line], ...]]``."""
         count = self.count
         first = max(1, count - _SENT_CALLS + 1)
-        return [count, [[self.ring[n % KEPT][0], _words(self.ring[n % KEPT])] for n in range(first, count + 1)]]
+        return [count, [[self.ring[n % KEPT][0], _call_text(self.ring[n % KEPT])] for n in range(first, count + 1)]]
 
 
 class Call:
@@ -265,7 +265,7 @@ def raise_found_difference() -> None:
         AgreementError: there is one.
     """
     if _switch.halted and get_ident() == _MAIN:
-        _wait_for_news()
+        _wait_for_stop_reason()
 
 
 # --------------------------------------------------------------------------------------------------------- meetings
@@ -328,7 +328,7 @@ def compare(
 def _compare_or_stop(trace: CollectiveTrace) -> None:
     """Compare a trace now, or stop because of a difference."""
     if _switch.halted:
-        _wait_for_news()
+        _wait_for_stop_reason()
     before = trace.epoch, trace.count - 1, trace.at(trace.count - 1) or 0
     if mode() != "always":
         return
@@ -342,7 +342,7 @@ def _compare_or_stop(trace: CollectiveTrace) -> None:
 # -------------------------------------------------------------------------------------------------------- differences
 
 
-def compare_by(exchange: Callable[[str, Any, tuple[int, ...]], Any]) -> None:
+def set_exchange(exchange: Callable[[str, Any, tuple[int, ...]], Any]) -> None:
     """Set the function by which the members of a trace exchange their calls."""
     _switch.exchange = exchange
 
@@ -373,7 +373,7 @@ def raise_difference() -> None:
         raise AgreementError(_switch.text)
 
 
-def _wait_for_news() -> None:
+def _wait_for_stop_reason() -> None:
     end = time.monotonic() + _NEWS_S
     while _switch.text is None and time.monotonic() < end:
         time.sleep(0.02)
@@ -388,7 +388,7 @@ def _digest(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
 
 
-def _words(entry: tuple) -> str:
+def _call_text(entry: tuple) -> str:
     _, call, numbers, code, place = entry
     words = call.words if isinstance(call, Call) else call
     words += f", program {call.number}" if isinstance(call, Call) and call.number else ""

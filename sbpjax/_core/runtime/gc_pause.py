@@ -21,7 +21,7 @@ class Pause:
 
 
 @contextlib.contextmanager
-def collected_later():
+def pause_gc():
     """Pause garbage collection until the end of the block."""
     if not gc.isenabled():
         yield

@@ -22,18 +22,18 @@ _UNLIMITED = 1 << 60  # version 1 of control groups writes a number near 2^63 fo
 
 def free_bytes() -> int | None:
     """Return the bytes that this process may still allocate; None where the system does not report it."""
-    found = [n for n in (_of_machine(), _of_group(), _of_process()) if n is not None]
+    found = [n for n in (_machine_free_bytes(), _cgroup_free_bytes(), _of_process()) if n is not None]
     return max(0, min(found)) if found else None
 
 
-def _of_machine() -> int | None:
+def _machine_free_bytes() -> int | None:
     found = _numbers(_PROC / "meminfo")
     if "MemAvailable" not in found:
         return None
     return (found["MemAvailable"] + found.get("SwapFree", 0)) << 10
 
 
-def _of_group() -> int | None:
+def _cgroup_free_bytes() -> int | None:
     for limit, used in (
         ("memory.max", "memory.current"),
         ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),

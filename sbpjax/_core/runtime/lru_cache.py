@@ -21,7 +21,7 @@ def most_programs() -> int:
 class LRUCache(dict):
     """A dict of at most `most` values that drops those not used for longest.
 
-    Look up with ``get``; on a miss with `recall`, then add with `keep`. Values are not None.
+    Look up with ``get``; on a miss with `promote_older`, then add with `keep`. Values are not None.
 
     Args:
         most: the most values that it holds.
@@ -38,14 +38,14 @@ class LRUCache(dict):
         self._young = max(1, most // 2)
         self._older: dict = {}
 
-    def recall(self, key: Any) -> Any:
+    def promote_older(self, key: Any) -> Any:
         """Return the value of a key that `get` did not find, if it was dropped from the young only; else None."""
         value = self._older.pop(key, None)
         return None if value is None else self.keep(key, value)
 
     def find(self, key: Any) -> Any:
-        """Return a value, or None: ``get`` and `recall`, where the call does not matter."""
-        return self.get(key) or self.recall(key)
+        """Return a value, or None: ``get`` and `promote_older`, where the call does not matter."""
+        return self.get(key) or self.promote_older(key)
 
     def keep(self, key: Any, value: Any) -> Any:
         """Add a value, and return it."""

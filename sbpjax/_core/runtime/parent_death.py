@@ -96,7 +96,7 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _become(pipe: int, parent: int, by_main_thread: bool, command: list[str]) -> None:
+def _exec_watched(pipe: int, parent: int, by_main_thread: bool, command: list[str]) -> None:
     """Start a watcher and become a program."""
     ends = [pipe]
     with contextlib.suppress(AttributeError, OSError):  # Linux 5.3: also if a copy of the parent holds the pipe
@@ -146,4 +146,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "watch":
         _watch([int(end) for end in sys.argv[2:]])
     else:
-        _become(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])
+        _exec_watched(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])

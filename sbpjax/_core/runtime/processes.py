@@ -389,7 +389,7 @@ def _find_world() -> World:
     return _processes
 
 
-def install(world: World | None) -> None:
+def set_default_world(world: World | None) -> None:
     """Make ``world`` the world of every thread that has none of its own."""
     global _processes
     _processes = world
@@ -422,4 +422,4 @@ def single_process():
         set_world(own)
 
 
-collective_trace.compare_by(lambda *call: current().exchange(*call))
+collective_trace.set_exchange(lambda *call: current().exchange(*call))

@@ -55,7 +55,9 @@ def encode(value: Any, limit: int = MAX_BYTES) -> bytes:
         EncodingError: it is nested too deep, or too large.
     """
     try:
-        data = msgpack.packb(_plain(value, "value", 0), default=_large, unicode_errors="surrogatepass")
+        data = msgpack.packb(
+            _encode_value(value, "value", 0), default=_encode_large_int, unicode_errors="surrogatepass"
+        )
     except (OverflowError, ValueError) as error:
         if isinstance(error, EncodingError):
             raise
@@ -75,7 +77,7 @@ def decode(data: bytes, limit: int = MAX_BYTES) -> Any:
         raise _encoding_error("decoding a value", f"{len(data)} bytes, where at most {limit} are taken")
     options: dict[str, Any] = {"ext_hook": _mark, "object_pairs_hook": _no_map, "unicode_errors": "surrogatepass"}
     try:
-        return _value(msgpack.unpackb(data, **options), 0)
+        return _decode_value(msgpack.unpackb(data, **options), 0)
     except EncodingError:
         raise
     except Exception as error:  # bytes that are no value end in errors of MessagePack, NumPy and Python itself
@@ -95,14 +97,14 @@ def _make_mark(code: int) -> Any:
     return msgpack.ExtType(code, b"")
 
 
-def _large(value: Any) -> list:
+def _encode_large_int(value: Any) -> list:
     """Return an integer of more than 64 bits, for which MessagePack calls this; nothing else comes here."""
     if type(value) is not int:
         raise _encoding_error("encoding a value", f"a {type(value).__name__}")
     return [_make_mark(_INTEGER), value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)]
 
 
-def _plain(value: Any, where: str, depth: int) -> Any:
+def _encode_value(value: Any, where: str, depth: int) -> Any:
     """Return the value in MessagePack's types: numbers, texts, bytes, lists, and marks."""
     kind = type(value)
     if kind in _AS_THEY_ARE:
@@ -128,7 +130,7 @@ def _plain(value: Any, where: str, depth: int) -> Any:
 def _entries(values: Any, where: str, depth: int) -> list:
     if _AS_THEY_ARE.issuperset(map(type, values)):
         return list(values)
-    return [_plain(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(values)]
+    return [_encode_value(v, f"{where}[{i}]", depth + 1) for i, v in enumerate(values)]
 
 
 def _tuple(value: tuple, where: str, depth: int) -> list:
@@ -139,14 +141,14 @@ def _dict(value: dict, where: str, depth: int) -> list:
     found = [_make_mark(_DICT), *_entries(value, f"a key of {where}, list(keys)", depth)]
     if _AS_THEY_ARE.issuperset(map(type, value.values())):
         return found + list(value.values())
-    return found + [_plain(v, f"{where}[{k!r}]", depth + 1) for k, v in value.items()]
+    return found + [_encode_value(v, f"{where}[{k!r}]", depth + 1) for k, v in value.items()]
 
 
 def _set(value: set | frozenset, where: str, depth: int) -> list:
     """Return a set in an order that does not depend on the process."""
     packed = msgpack.packb
     entries = _entries(value, f"{where}, list(set)", depth)
-    entries.sort(key=lambda v: packed(v, default=_large, unicode_errors="surrogatepass"))
+    entries.sort(key=lambda v: packed(v, default=_encode_large_int, unicode_errors="surrogatepass"))
     return [_make_mark(_SET if type(value) is set else _FROZENSET), *entries]
 
 
@@ -164,15 +166,15 @@ def _name(dtype: np.dtype, where: str) -> str:
 
 def _array(value: np.ndarray, where: str, depth: int) -> list:
     name = _name(value.dtype, where)
-    return [_make_mark(_ARRAY), name, list(value.shape), _little(value, _DTYPES[name]).tobytes()]
+    return [_make_mark(_ARRAY), name, list(value.shape), _to_little_endian(value, _DTYPES[name]).tobytes()]
 
 
 def _number(value: np.generic, where: str, depth: int) -> list:
     name = _name(value.dtype, where)
-    return [_make_mark(_NUMBER), name, _little(np.asarray(value), _DTYPES[name]).tobytes()]
+    return [_make_mark(_NUMBER), name, _to_little_endian(np.asarray(value), _DTYPES[name]).tobytes()]
 
 
-def _little(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def _to_little_endian(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return array.astype(dtype.newbyteorder("<"), copy=False)
 
 
@@ -206,7 +208,7 @@ def _no_map(pairs: Any) -> Any:
     raise _encoding_error("decoding a value", "a map of MessagePack, which is never written")
 
 
-def _value(found: Any, depth: int) -> Any:
+def _decode_value(found: Any, depth: int) -> Any:
     """Return the value that MessagePack's lists and marks encode."""
     kind = type(found)
     if kind in _AS_THEY_ARE:
@@ -224,7 +226,7 @@ def _value(found: Any, depth: int) -> Any:
 def _read(values: list, depth: int) -> list:
     if _AS_THEY_ARE.issuperset(map(type, values)):
         return values
-    return [_value(v, depth + 1) for v in values]
+    return [_decode_value(v, depth + 1) for v in values]
 
 
 def _read_dict(values: list) -> dict:

@@ -119,7 +119,7 @@ def _foreign(found: os.stat_result) -> str | None:
     return f"user {found.st_uid} owns it, and this is user {os.geteuid()}"
 
 
-def private_bytes(path: str | os.PathLike, most: int = 4096) -> bytes:
+def read_private_file(path: str | os.PathLike, most: int = 4096) -> bytes:
     """Return the bytes of a file that only this user can read and write.
 
     Raises:
@@ -175,10 +175,10 @@ def _default_path() -> str:
 def _key_in(path: str) -> bytes:
     folder = private_folder(os.path.dirname(os.path.abspath(path)))
     try:
-        key = private_bytes(path)
+        key = read_private_file(path)
     except FileNotFoundError:
         _make_key(folder, path)
-        key = private_bytes(path)
+        key = read_private_file(path)
     if len(key) != TAG_BYTES:
         raise UnsafeFileError(f"{path} is not used: a key has {TAG_BYTES} bytes, this file {len(key)}; remove it")
     return key
@@ -214,7 +214,7 @@ def job_key() -> bytes:
     secret, source = os.environ.get(SECRET, "").encode(), SECRET
     if not secret and os.environ.get(SECRET_FILE):
         source = SECRET_FILE
-        secret = private_bytes(os.environ[SECRET_FILE]).strip()
+        secret = read_private_file(os.environ[SECRET_FILE]).strip()
     if not secret and not os.environ.get(SECRET_FILE):
         names = [f"{name}={os.environ[name]}" for name in _JOB_NAMES if os.environ.get(name)]
         return derive_key(private_key(), "job", *names)

@@ -20,7 +20,7 @@ import jax
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, note_per_process
 from sbpjax._core.tensor.handle.device import default_jax_device
-from sbpjax._core.tensor.storage.payload import Snapshot, facts, kept_as, lend, payloads
+from sbpjax._core.tensor.storage.payload import Snapshot, kept_as, payload_metadata, payloads, substitute_payload
 from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, States, Table
 from sbpjax.errors import GraphTypeError
 from sbpjax.nn.module import Module
@@ -227,7 +227,7 @@ class State:
         try:
             for tensor, tracer in zip(self.tensors, tracers, strict=False):
                 given = is_per_process(tensor)
-                lend(tensor, tracer, as_traced(tensor.layout))
+                substitute_payload(tensor, tracer, as_traced(tensor.layout))
                 if given:
                     note_per_process(tensor)
                 tensor.grad = None
@@ -283,7 +283,7 @@ def plain_attributes(owner) -> tuple:
 
 def info(t: Tensor) -> tuple:
     """Return the facts of one tensor that a program depends on: shape, dtype, layout, `requires_grad`."""
-    array = facts(t)
+    array = payload_metadata(t)
     where = t.layout
     if where is None:
         where = array.sharding or _default_sharding()
@@ -297,7 +297,7 @@ def _default_sharding():
 
 def infos(tensors: list) -> list:
     """Return the same facts of many tensors as one flat list that compares fast."""
-    arrays = [facts(t) for t in tensors]
+    arrays = [payload_metadata(t) for t in tensors]
     return [
         [a.aval for a in arrays],
         [a.sharding if t.layout is None else t.layout for t, a in zip(tensors, arrays)],

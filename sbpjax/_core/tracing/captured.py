@@ -24,7 +24,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import constant
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.nodes.node import AccumulateGrad
-from sbpjax._core.tensor.storage.payload import facts, is_traced, node_of, payload, weak
+from sbpjax._core.tensor.storage.payload import is_traced, node_of, payload, payload_metadata, weak
 from sbpjax._core.tensor.storage.storage import alias_of, steps_of, storage_of
 from sbpjax.sbp.abstract import Abstract
 
@@ -159,6 +159,6 @@ def example(t: Tensor) -> jax.ShapeDtypeStruct:
     layout = t.layout
     if layout is not None and layout.shape is not None:
         return jax.ShapeDtypeStruct(layout.shape, layout.dtype)
-    array = facts(t)
+    array = payload_metadata(t)
     weak = layout is None and bool(getattr(array, "weak_type", False))
     return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)

@@ -43,13 +43,13 @@ class CheckpointNode(Node):
         sources = [inputs[i] for i in self.places]
         arriving = [edge_of(x) for x in sources]
         arriving += list(zip(self.edges[len(sources) :], self.idxs[len(sources) :], strict=True))
-        outs = self._again(inputs)
+        outs = self._recompute(inputs)
         roots = [(*edge_of(o), g) for o, g in zip(outs, grads, strict=True) if g is not None and o.requires_grad]
         capture = dict.fromkeys(arriving)
         engine.walk(roots, create_graph, create_graph, capture, others=True)
         return tuple(capture[key] for key in arriving)
 
-    def _again(self, inputs: list) -> tuple:
+    def _recompute(self, inputs: list) -> tuple:
         before = default_generator._seed, default_generator._counter, mode.grad, mode.autocast
         if self.state is not None:
             default_generator._seed, default_generator._counter = self.state

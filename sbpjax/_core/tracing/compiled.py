@@ -78,7 +78,7 @@ class CompiledFunction:
         owners = _modules_of(self._fn) if self._owners is None else self._owners
         for attempt in range(MOST_ATTEMPTS):
             try:
-                function, trace = self._fitting(owners, call, args, kwargs, attempt)
+                function, trace = self._find_or_trace(owners, call, args, kwargs, attempt)
                 break
             except Recaptured:
                 continue
@@ -89,7 +89,7 @@ class CompiledFunction:
                 return self._fn(*args, **kwargs)
         return function.results.fill_places(trace.run(call.tensors))
 
-    def _fitting(self, owners: list, call: Call, args, kwargs, attempt: int) -> tuple[Function, Trace]:
+    def _find_or_trace(self, owners: list, call: Call, args, kwargs, attempt: int) -> tuple[Function, Trace]:
         """Return the program for a call, that of an earlier call if there is one.
 
         Raises:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
-from sbpjax._core.tensor.dispatch.traced import logical, unpin_layout
+from sbpjax._core.tensor.dispatch.traced import logical_value, unpin_layout
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.nodes.node import AccumulateGrad, Node, record, sequence
@@ -51,7 +51,7 @@ def cond(pred: Tensor | bool, true_fn: Callable, false_fn: Callable, *operands: 
             "a condition has one element",
             "cond(x.any(), ...) or cond(x.all(), ...); sbpjax.where chooses element by element",
         )
-    choice = logical(pred).reshape(()).astype(bool)
+    choice = logical_value(pred).reshape(()).astype(bool)
     branches = [_Branch(fn, operands) for fn in (true_fn, false_fn)]
     shapes = [jax.eval_shape(branch.values) for branch in branches]
     if [(x.shape, x.dtype) for x in shapes[0]] != [(x.shape, x.dtype) for x in shapes[1]]:
@@ -96,7 +96,7 @@ class _Branch:
 
     def values(self) -> tuple:
         """Return the results as arrays."""
-        return tuple(logical(x) for x in self._run())
+        return tuple(logical_value(x) for x in self._run())
 
     def _run(self) -> list[Tensor]:
         here = getattr(jnp.zeros(()), "_trace", None)
@@ -135,7 +135,7 @@ class _Branch:
                 engine.walk(roots, False, False, capture)
         finally:
             mode.grad = recording
-        return [None if capture[edge] is None else logical(capture[edge]) for edge in edges]
+        return [None if capture[edge] is None else logical_value(capture[edge]) for edge in edges]
 
 
 def _refuse(x: Any, here: Any) -> None:
@@ -183,7 +183,7 @@ class CondNode(Node):
     def backward(self, grads: list, create_graph: bool) -> tuple:
         edges = list(zip(self.edges, self.idxs, strict=True))
         cotangents = [
-            jnp.zeros(shape, dtype) if g is None else logical(g).astype(dtype)
+            jnp.zeros(shape, dtype) if g is None else logical_value(g).astype(dtype)
             for g, (shape, dtype) in zip(grads, self.shapes, strict=True)
         ]
         shapes = [jax.eval_shape(lambda b=b: b.gradients(cotangents, edges)) for b in self.branches]

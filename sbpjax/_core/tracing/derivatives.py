@@ -60,7 +60,7 @@ def _check_grads(operation: str, strict: bool, found, inputs: tuple, label: str)
     return tuple(x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True))
 
 
-def _walk(outputs, inputs, cotangents, create_graph: bool) -> tuple:
+def _run_backward(outputs, inputs, cotangents, create_graph: bool) -> tuple:
     pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
@@ -68,7 +68,7 @@ def _walk(outputs, inputs, cotangents, create_graph: bool) -> tuple:
     return _grad(outs, inputs, cots, retain_graph=True, create_graph=create_graph, allow_unused=True)
 
 
-def _direction(operation: str, v, like: tuple, of: str) -> tuple:
+def _vector_or_ones(operation: str, v, like: tuple, of: str) -> tuple:
     """Return the cotangents or tangents ``v``, ones for a single scalar."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
@@ -112,8 +112,8 @@ def vjp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
         several, values = _tuple("vjp", "inputs", inputs)
         sources = _inputs(values, create_graph)
         out_several, outputs = _run("vjp", func, sources)
-        v = _direction("vjp", v, outputs, "the output")
-        found = _check_grads("vjp", strict, _walk(outputs, sources, v, create_graph), sources, "the output")
+        v = _vector_or_ones("vjp", v, outputs, "the output")
+        found = _check_grads("vjp", strict, _run_backward(outputs, sources, v, create_graph), sources, "the output")
     return _detach_and_unpack(outputs, out_several, create_graph), _detach_and_unpack(found, several, create_graph)
 
 
@@ -122,7 +122,7 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     with enable_grad():
         several, values = _tuple("jvp", "inputs", inputs)
         sources = _inputs(values, create_graph)
-        v = _direction("jvp", v, sources, "the input")
+        v = _vector_or_ones("jvp", v, sources, "the input")
         out_several, outputs = _run("jvp", func, sources)
         pushed = _push_forward("jvp", outputs, sources, v, strict, create_graph)
     return _detach_and_unpack(outputs, out_several, create_graph), _detach_and_unpack(pushed, out_several, create_graph)
@@ -131,8 +131,8 @@ def jvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
 def _push_forward(operation: str, outputs: tuple, sources: tuple, v: tuple, strict: bool, create_graph: bool) -> tuple:
     """Return ``J v`` of recorded outputs, by walking back twice."""
     probes = tuple((o.detach() * 0).requires_grad_() for o in outputs)
-    back = _check_grads(operation, strict, _walk(outputs, sources, probes, True), sources, "the output")
-    return _check_grads(operation, False, _walk(back, probes, v, create_graph), probes, "the gradient")
+    back = _check_grads(operation, strict, _run_backward(outputs, sources, probes, True), sources, "the output")
+    return _check_grads(operation, False, _run_backward(back, probes, v, create_graph), probes, "the gradient")
 
 
 def jacobian(
@@ -171,7 +171,7 @@ def jacobian(
             blocks = [[] for _ in sources]
             flat = out.reshape(-1)
             for k in range(flat.numel()):
-                found = _walk((flat[k],), sources, (flat[k].detach() * 0 + 1,), create_graph)
+                found = _run_backward((flat[k],), sources, (flat[k].detach() * 0 + 1,), create_graph)
                 found = _check_grads("jacobian", strict, found, sources, f"output {i}")
                 for block, g in zip(blocks, found, strict=True):
                     block.append(g)
@@ -236,7 +236,7 @@ def _gradient_of(operation: str, func: Callable, sources: tuple, strict: bool) -
             "return its sum",
         )
     ones = tuple(o.detach() * 0 + 1 for o in outputs)
-    return outputs, _check_grads(operation, strict, _walk(outputs, sources, ones, True), sources, "the output")
+    return outputs, _check_grads(operation, strict, _run_backward(outputs, sources, ones, True), sources, "the output")
 
 
 def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool = False) -> tuple:
@@ -244,9 +244,9 @@ def vhp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     with enable_grad():
         several, values = _tuple("vhp", "inputs", inputs)
         sources = _inputs(values, create_graph)
-        v = _direction("vhp", v, sources, "the input")
+        v = _vector_or_ones("vhp", v, sources, "the input")
         outputs, gradient = _gradient_of("vhp", func, sources, strict)
-        found = _check_grads("vhp", strict, _walk(gradient, sources, v, create_graph), sources, "the gradient")
+        found = _check_grads("vhp", strict, _run_backward(gradient, sources, v, create_graph), sources, "the gradient")
     return _detach_and_unpack(outputs, False, create_graph), _detach_and_unpack(found, several, create_graph)
 
 
@@ -255,7 +255,7 @@ def hvp(func: Callable, inputs, v=None, create_graph: bool = False, strict: bool
     with enable_grad():
         several, values = _tuple("hvp", "inputs", inputs)
         sources = _inputs(values, create_graph)
-        v = _direction("hvp", v, sources, "the input")
+        v = _vector_or_ones("hvp", v, sources, "the input")
         outputs, gradient = _gradient_of("hvp", func, sources, strict)
         found = _push_forward("hvp", gradient, sources, v, strict, create_graph)
     return _detach_and_unpack(outputs, False, create_graph), _detach_and_unpack(found, several, create_graph)

@@ -35,13 +35,13 @@ from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tensor.dispatch.traced import constant
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import (
-    facts,
+    assign_after_trace,
     is_traced,
-    keep,
     kept_as,
     leave_tape,
     mark_kept,
     payload,
+    payload_metadata,
     refresh_tensor,
 )
 from sbpjax._core.tracing.capture import STORED
@@ -147,7 +147,7 @@ class EscapedTensors:
                 new = _get(container, key)
                 if new is old or not is_traced(new) or not alike(new, old) or kept_as(old) == "constant":
                     continue
-                keep(old, payload(new), refresh_tensor(new).layout, written=True)
+                assign_after_trace(old, payload(new), refresh_tensor(new).layout, written=True)
                 Place(container, key).put(old)
 
     def left(self) -> list[Tensor]:
@@ -243,7 +243,7 @@ def alike(new: Tensor, old: Tensor) -> bool:
 # ------------------------------------------------------------------------------------------------------------ constants
 
 
-def inputs_read(closed: ClosedJaxpr, first: int, count: int) -> list[tuple[ClosedJaxpr, list[int]]]:
+def split_output_programs(closed: ClosedJaxpr, first: int, count: int) -> list[tuple[ClosedJaxpr, list[int]]]:
     """Return for some outputs of a program the small program that computes each, and the numbers of its inputs.
 
     Args:
@@ -265,14 +265,14 @@ def inputs_read(closed: ClosedJaxpr, first: int, count: int) -> list[tuple[Close
 
 def evaluate_program(program: ClosedJaxpr, tensors: Sequence[Tensor]) -> Any:
     """Return the one output of a small program of tensors as an array; None if one of them has no data."""
-    if any(isinstance(facts(t), Abstract) or is_traced(t) for t in tensors):
+    if any(isinstance(payload_metadata(t), Abstract) or is_traced(t) for t in tensors):
         return None
     with jax.ensure_compile_time_eval():
         values = [constant(t) if t.layout is None else np.asarray(constant(t).addressable_data(0)) for t in tensors]
         return jax.jit(jaxpr_as_fun(program))(*values)[0]
 
 
-def settle(tensor: Tensor, array: Any, placement: Any) -> None:
+def store_value(tensor: Tensor, array: Any, placement: Any) -> None:
     """Let a tensor that outlived its trace hold its value.
 
     Args:
@@ -283,7 +283,7 @@ def settle(tensor: Tensor, array: Any, placement: Any) -> None:
     """
     known = refresh_tensor(tensor).layout
     if known is None and (placement is None or not array.ndim):
-        keep(tensor, array, None)
+        assign_after_trace(tensor, array, None)
         mark_kept(tensor, "constant")
         return
     place = placement if known is None else known.placement
@@ -291,7 +291,7 @@ def settle(tensor: Tensor, array: Any, placement: Any) -> None:
     codes = tuple([c if c >= 0 else B for c in getattr(known, "pinned", None) or (B,) * len(place.hierarchy)])
     layout = layout_of(place, codes, tuple(array.shape), np.dtype(array.dtype))
     with jax.ensure_compile_time_eval():
-        keep(tensor, multi_host.from_logical(np.asarray(array), layout), layout)
+        assign_after_trace(tensor, multi_host.from_logical(np.asarray(array), layout), layout)
     mark_kept(tensor, "constant")
 
 
@@ -328,7 +328,7 @@ class Output:
             return
         tensor = self.tensor()
         if tensor is not None:
-            keep(tensor, payload(made), made.layout)
+            assign_after_trace(tensor, payload(made), made.layout)
             mark_kept(tensor, "output")
 
     def forget(self) -> None:
@@ -372,14 +372,14 @@ def settle_escaped(
     places = [kept.place_of(t) for t in left]
     constants: dict[int, Tensor] = {}
     again = False
-    programs = inputs_read(closed, first, len(left))
+    programs = split_output_programs(closed, first, len(left))
     for i, (tensor, place, (program, numbers)) in enumerate(zip(left, places, programs, strict=True)):
         old = None if place is None else kept.before(place)
         was = kept_as(old) if isinstance(old, Tensor) else None
         read = [inputs[n] for n in numbers]
         value = None if any(t is None for t in read) else evaluate_program(program, read)
         if value is not None:
-            settle(tensor, value, placement)
+            store_value(tensor, value, placement)
             constants[i] = tensor
             # Made in every call, though it was there: no state, a value that every run stores.
             if was is not None:
@@ -414,7 +414,7 @@ def text_of(closed: ClosedJaxpr) -> str:
     return re.sub(r"0x[0-9a-f]+", "", str(closed.jaxpr))
 
 
-def is_of(tensor: Tensor, trace: Any) -> bool:
+def belongs_to_trace(tensor: Tensor, trace: Any) -> bool:
     """Return whether a tensor's tracer is one of a trace."""
     array = payload(tensor)
     return isinstance(array, Tracer) and array._trace is trace

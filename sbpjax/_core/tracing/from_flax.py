@@ -42,7 +42,7 @@ class FlaxModule(Module):
         self.__dict__["_places"] = []
         self.__dict__["_source"] = source
 
-    def _own(self, path: tuple[str, ...], array, is_parameter: bool) -> None:
+    def _register_array(self, path: tuple[str, ...], array, is_parameter: bool) -> None:
         """Register an array under a path, in modules made on the way."""
         owner: Module = self
         for name in path[:-1]:
@@ -143,9 +143,9 @@ def _from_nnx(module, train: str | None) -> FlaxModule:
     other, other_tree = jax.tree_util.tree_flatten_with_path(rest)
     keys = [_is_key(x) for _, x in other]
     for path, value in held:
-        made._own(_names(path), value, True)
+        made._register_array(_names(path), value, True)
     for path, value in other:
-        made._own(_names(path), _plain(value), False)
+        made._register_array(_names(path), _plain(value), False)
 
     def call(parameters, buffers, key, training, args, kwargs):
         values = [jax.random.wrap_key_data(x) if is_key else x for x, is_key in zip(buffers, keys, strict=True)]
@@ -194,11 +194,11 @@ def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -
     held, held_tree = jax.tree_util.tree_flatten_with_path(params)
     other, other_tree = jax.tree_util.tree_flatten_with_path(rest)
     for path, value in held:
-        made._own(_names(path), value, True)
+        made._register_array(_names(path), value, True)
     taken = {_names(path) for path, _ in held}
     for path, value in other:  # without the name of the collection, unless that makes two of a name
         name = _names(path)
-        made._own(name if name[1:] in taken else name[1:], value, False)
+        made._register_array(name if name[1:] in taken else name[1:], value, False)
         taken.add(name[1:])
 
     def call(parameters, buffers, key, training, args, kwargs):

@@ -22,7 +22,7 @@ from sbpjax.errors import OpError, OpTypeError
 from . import tree
 
 
-def chosen(operation: str, argnums, args: tuple) -> tuple[int, ...]:
+def resolve_argnums(operation: str, argnums, args: tuple) -> tuple[int, ...]:
     """Return the positions that ``argnums`` names."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     for n in numbers:
@@ -71,7 +71,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
 
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        places = chosen("grad", argnums, args)
+        places = resolve_argnums("grad", argnums, args)
         outer = mode.grad
         with enable_grad():
             wrapped, flat, structures = list(args), [], []
@@ -95,7 +95,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
             found.append(tree.unflatten(structure, grads[start : start + count]))
             start += count
         grads = found[0] if isinstance(argnums, int) else tuple(found)
-        grads, value, aux = _outside((grads, value, aux), outer, flat)
+        grads, value, aux = _detach_from_inputs((grads, value, aux), outer, flat)
         return (grads, (value, aux)) if has_aux else (grads, value)
 
     return wrapper
@@ -112,15 +112,15 @@ def _gradients(outputs: list, inputs: list, cotangents, create_graph: bool) -> l
     return [x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 
-def _outside(value, outer: bool, inputs: list):
+def _detach_from_inputs(value, outer: bool, inputs: list):
     """Return a result as it is seen outside: on the tape only if that records, and leads beyond the inputs."""
     leaves, structure = tree.flatten(value)
-    kept = _beyond(leaves, {node_of(x) for x in inputs if x.is_leaf}) if outer else ()
+    kept = _nodes_beyond(leaves, {node_of(x) for x in inputs if x.is_leaf}) if outer else ()
     found = [x.detach() if isinstance(x, Tensor) and node_of(x) not in kept else x for x in leaves]
     return tree.unflatten(structure, found)
 
 
-def _beyond(values: list, own: set) -> set:
+def _nodes_beyond(values: list, own: set) -> set:
     """Return the tape nodes of some values that lead to other leaves than its own."""
     roots = list({node_of(x) for x in values if isinstance(x, Tensor) and x.requires_grad})
     seen, stack = set(roots), list(roots)
@@ -182,7 +182,7 @@ def vjp(func: Callable, *primals, has_aux: bool = False) -> Any:
             )
         recording = mode.grad if create_graph is None else create_graph
         found = _gradients(flat, inputs, cots, recording)
-        return _outside(tree.unflatten(structure, found), recording, inputs)
+        return _detach_from_inputs(tree.unflatten(structure, found), recording, inputs)
 
-    seen = _outside(outputs, outer, inputs)
+    seen = _detach_from_inputs(outputs, outer, inputs)
     return (seen, vjp_fn, aux) if has_aux else (seen, vjp_fn)

@@ -114,7 +114,7 @@ class HostInputs:
             layout = self._tensors[place].layout
         else:
             if not self._arguments or getattr(tracer, "_trace", None) is not getattr(self._arguments[0], "_trace", 0):
-                raise _hidden(keys)
+                raise _unsupported_lookup_error(keys)
             self._keys.append(tracer)
             if keys.is_global:  # where the planner puts it is not known yet
                 everywhere = (B,) * len(keys.placement.hierarchy)
@@ -150,7 +150,7 @@ class HostInputs:
         small, used = partial_eval.dce_jaxpr(flat.jaxpr, [True] * n, instantiate=False)
         self._needed = [i for i, is_used in enumerate(used) if is_used]
         if any(not first <= i < first + count for i in self._needed):
-            raise _not_of_arguments()
+            raise _non_argument_keys_error()
         self._computed = jax.jit(jaxpr_as_fun(flat.replace(jaxpr=small)))
         self._needed = [i - first for i in self._needed]
         return closed.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[:-n], debug_info=info))
@@ -161,7 +161,7 @@ class HostInputs:
         if self._computed is not None:
             given = [arguments[i] for i in self._needed]
             if any(t.is_global and t.placement.spans_processes for t in given):
-                raise _not_direct()
+                raise _computed_keys_error()
             computed = list(self._computed(*[_value(t) for t in given]))
         per_owner: dict[int, list[tuple[_Lookup, Request]]] = {}
         for lookup in self._lookups:
@@ -206,7 +206,7 @@ def host_input(owner: Owner, keys: Tensor, note: Any = None) -> Tensor:
     if not is_traced(keys):
         return owner.prepare([Request(keys, note)], whole_step=False)[0]
     if not _collectors:
-        raise _hidden(keys)
+        raise _unsupported_lookup_error(keys)
     return _collectors[-1].request_rows(owner, keys, note)
 
 
@@ -223,7 +223,7 @@ def _zeros(shape: tuple[int, ...], layout: Layout | None) -> Tensor:
         return wrap_any(multi_host.from_logical(np.zeros(shape, np.int32), mine), mine)
 
 
-def _hidden(keys: Tensor) -> GraphError:
+def _unsupported_lookup_error(keys: Tensor) -> GraphError:
     return GraphError(
         "a lookup by key",
         f"keys {list(keys.shape)} inside a pipeline, micro-batches, a checkpointed module or a transform",
@@ -232,7 +232,7 @@ def _hidden(keys: Tensor) -> GraphError:
     )
 
 
-def _not_of_arguments() -> GraphError:
+def _non_argument_keys_error() -> GraphError:
     return GraphError(
         "a lookup by key in a graph",
         "keys that depend on parameters, buffers or random numbers",
@@ -241,7 +241,7 @@ def _not_of_arguments() -> GraphError:
     )
 
 
-def _not_direct() -> GraphError:
+def _computed_keys_error() -> GraphError:
     return GraphError(
         "a lookup by key in a graph of several processes",
         "keys that are computed in build",

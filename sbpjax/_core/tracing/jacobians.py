@@ -13,7 +13,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax.errors import OpError, OpTypeError
 
 from . import tree
-from .gradients import chosen
+from .gradients import resolve_argnums
 from .transform import Function, run
 
 
@@ -75,7 +75,7 @@ def linearize(func: Callable, *primals) -> tuple:
 def _jacobian(transform, operation: str, func: Callable, argnums, has_aux: bool) -> Callable:
     @functools.wraps(func)
     def wrapper(*args, **kwargs):
-        places = chosen(operation, argnums, args)
+        places = resolve_argnums(operation, argnums, args)
         function = Function(func, args, kwargs, has_aux)
         before = [len([x for x in tree.flatten(a)[0] if isinstance(x, Tensor)]) for a in args]
         starts = np.cumsum([0, *before])

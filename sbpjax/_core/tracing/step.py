@@ -14,7 +14,7 @@ import numpy as np
 
 from sbpjax._core.jax_private import core as jax_core
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical
+from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical_value
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import kept_as, mark_kept
@@ -27,8 +27,8 @@ from .escaped_tensors import (
     EscapedTensors,
     Output,
     Recaptured,
+    belongs_to_trace,
     common_placement,
-    is_of,
     settle_escaped,
     text_of,
 )
@@ -85,15 +85,15 @@ class TracedStep(Traced):
             self._trace(operation)
             if self._foreign and not state.attempt:
                 # Constants among them show in a trace without parts of its own; the rest goes with its trace.
-                self._again()
+                self._reset_last_trace()
                 mode.inline = True
                 self._trace(operation)
-                self._settle()
-                self._again()
+                self._resolve_kept()
+                self._reset_last_trace()
                 mode.inline = False
                 self._trace(operation)
             kept.undo(self._foreign)
-            self.left = self._settle()
+            self.left = self._resolve_kept()
         except Recaptured:
             raise
         except BaseException:
@@ -115,22 +115,22 @@ class TracedStep(Traced):
             [*map(example, state.tensors), *state.numbers(), *map(example, call.tensors)],
             owned=[*state.tensors, *state.optimizers],
             check=lambda writes: self._check(writes, operation),
-            again=self._again,
+            again=self._reset_last_trace,
             fix=getattr(self._fn, "own_state", OWN_STATE),
         )
 
     def _check(self, writes: OutsideWrites, operation: str) -> None:
         stored = [x for x, _ in writes.written() if kept_as(x) == "output"]
         if stored:
-            self._refind(stored)
+            self._promote_to_state(stored)
         take = getattr(self._fn, "take", None)
         plain = [] if take is None or self._state.attempt == MOST_ATTEMPTS - 1 else writes.plain(self._returned)
         if plain:
             take(plain)
-            self._refind([])
+            self._promote_to_state([])
         writes.check(operation, self._returned)
 
-    def _refind(self, stored: list[Tensor]) -> None:
+    def _promote_to_state(self, stored: list[Tensor]) -> None:
         """Let tensors stored by runs be state, since the function reads or writes them; the state is listed again."""
         self._kept.restore()
         self._kept.undo(self._left)
@@ -152,13 +152,13 @@ class TracedStep(Traced):
         """Return the program as text that is equal for equal ones."""
         return text_of(self.closed)
 
-    def _again(self) -> None:
+    def _reset_last_trace(self) -> None:
         """Forget the stored tensors of the last trace: a further one starts from the same state."""
         if self._left or self._foreign:
             self._kept.restore()
             self._kept.undo([*self._left, *self._foreign])
 
-    def _settle(self) -> list[Output]:
+    def _resolve_kept(self) -> list[Output]:
         """Return the tensors that the runs store, after those that are the same in all of them got their values.
 
         Raises:
@@ -166,7 +166,7 @@ class TracedStep(Traced):
         """
         read = [t for t in self.captured if kept_as(t) == "output"]
         if read:
-            self._refind(read)
+            self._promote_to_state(read)
         state, call = self._state, self._call
         inputs = [None, *state.tensors, *[None] * len(state.options), *[None] * len(call.tensors), *self.captured]
         for i in self.written:
@@ -194,19 +194,19 @@ class TracedStep(Traced):
             around.enter_context(state.traced(arrays[:first]))
             result = self._fn(*args, **kwargs)
             self._kept.rewrite(state.tensors)
-            after = [logical(t) for t in state.tensors]
+            after = [logical_value(t) for t in state.tensors]
             self.written = [i for i, array in enumerate(after) if array is not arrays[i]]
             returned, self.results = tree.split_tensors(result)
             self._returned = set(map(id, returned))
-            outs = [*(after[i] for i in self.written), *map(logical, returned)]
+            outs = [*(after[i] for i in self.written), *map(logical_value, returned)]
             keys = [] if host is None else host.outputs()
             layouts = [t.layout for t in returned]
         del args, kwargs, result, returned
         left = self._kept.left()
-        self._left = [t for t in left if is_of(t, jax_core.trace_ctx.trace)]
-        self._foreign = [t for t in left if not is_of(t, jax_core.trace_ctx.trace)]
+        self._left = [t for t in left if belongs_to_trace(t, jax_core.trace_ctx.trace)]
+        self._foreign = [t for t in left if not belongs_to_trace(t, jax_core.trace_ctx.trace)]
         self.layouts = layouts + [t.layout for t in self._left]
-        return [*outs, *map(logical, self._left), *keys]
+        return [*outs, *map(logical_value, self._left), *keys]
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import jax
 
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.tensor.amp.casting import fresh
+from sbpjax._core.tensor.amp.casting import use_fresh_cache
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.op_calls import trace_calls
 from sbpjax.errors import SbpjaxError
@@ -71,7 +71,7 @@ class Traced:
                 arrays, outside = inputs[len(seed) : len(seed) + len(examples)], inputs[len(seed) + len(examples) :]
                 with writes.watching():
                     with found.collecting(outside), default_generator.under_trace(key(*inputs[: len(seed)])) as stream:
-                        with fresh():
+                        with use_fresh_cache():
                             outs = list(body(list(arrays)))
                         self.is_random = stream.drawn > 0
                     return outs if more is None else outs + more(writes)

@@ -26,7 +26,7 @@ from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op
 from sbpjax._core.tensor.dispatch.op_calls import inline_calls
-from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical, note_per_process
+from sbpjax._core.tensor.dispatch.traced import as_traced, is_per_process, logical_value, note_per_process
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload, put_from, refresh_tensor
@@ -36,7 +36,7 @@ from sbpjax.errors import OpError, OpTypeError
 from sbpjax.sbp import broadcast
 
 from . import tree
-from .escaped_tensors import EscapedTensors, Output, common_placement, is_of, settle_escaped, text_of
+from .escaped_tensors import EscapedTensors, Output, belongs_to_trace, common_placement, settle_escaped, text_of
 from .outside_writes import OutsideWrites
 from .signature import Call
 
@@ -72,7 +72,9 @@ class Function:
 
     def on_arrays(self, arrays) -> tuple[list, list]:
         """Run the function on arrays in the place of its tensors; return those of the outputs and of the rest."""
-        args, kwargs = self._call.rebuilt([_stand_in(t, array) for t, array in zip(self.tensors, arrays, strict=True)])
+        args, kwargs = self._call.rebuilt(
+            [_wrap_tracer(t, array) for t, array in zip(self.tensors, arrays, strict=True)]
+        )
         result, aux = self.fn(*args, **kwargs), ()
         if self.has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
@@ -85,14 +87,14 @@ class Function:
             result, aux = result
         found, self.results = tree.split_tensors(result)
         more, self.along = tree.split_tensors(aux)
-        return [logical(t) for t in found], [logical(t) for t in more]
+        return [logical_value(t) for t in found], [logical_value(t) for t in more]
 
     def forget_arguments(self) -> None:
         """Let go of the arguments: a program that is kept needs only the results."""
         self.tensors, self._call = [], None
 
 
-def _stand_in(like: Tensor, array) -> Tensor:
+def _wrap_tracer(like: Tensor, array) -> Tensor:
     made = wrap_any(array, as_traced(like.layout, array.ndim))
     if is_per_process(like):
         note_per_process(made)
@@ -158,9 +160,9 @@ class Trace:
             with kept.watching():
                 outs = body(arrays)
                 kept.rewrite(owned)
-            stored[:] = [t for t in kept.left() if is_of(t, jax_core.trace_ctx.trace)]
+            stored[:] = [t for t in kept.left() if belongs_to_trace(t, jax_core.trace_ctx.trace)]
             self._count = len(outs)
-            return outs + [logical(t) for t in stored]
+            return outs + [logical_value(t) for t in stored]
 
         def retrace() -> None:
             if stored:
@@ -202,16 +204,16 @@ class Trace:
                 )
             if payload(x) is not saved.array:
                 self.written.append(x)
-                arrays.append(logical(x))
+                arrays.append(logical_value(x))
         return arrays
 
     def run(self, tensors: list[Tensor]) -> list[Tensor]:
         """Run the program, write its state outputs, and return the rest."""
-        words = _words() if self.is_random else (0, 0)
+        words = _next_key_data() if self.is_random else (0, 0)
         key = [wrap_any(jnp.asarray(w, np.uint32)) for w in words]
         place = next((t.layout.placement for t in (*tensors, *self._captured) if t.layout is not None), None)
         consts = [_constant(c, place) for c in self._consts]
-        captured = self._captured if place is None else [_on(place, t) for t in self._captured]
+        captured = self._captured if place is None else [_to_placement(place, t) for t in self._captured]
         inputs = (*consts, *key, *tensors, *captured)
         pins = None
         count = len(self.written)
@@ -230,7 +232,7 @@ class Trace:
         return rest
 
 
-def _on(place, t: Tensor) -> Tensor:
+def _to_placement(place, t: Tensor) -> Tensor:
     """Return a captured tensor where the op runs: a local one is read whole, by a `to_global` in the function."""
     return t if t.layout is not None or not t.ndim else t.to_global(place, (broadcast,) * len(place.hierarchy))
 
@@ -245,7 +247,7 @@ def _constant(value, placement) -> Tensor:
     return wrap_any(*conversions.from_logical(array, placement, (broadcast,) * len(placement.hierarchy)))
 
 
-def _words() -> tuple:
+def _next_key_data() -> tuple:
     data = jax.random.key_data(default_generator.key())
     return data[0], data[1]
 
@@ -287,25 +289,25 @@ class _Closure(Captured):
 
     def __init__(self) -> None:
         super().__init__()
-        self._outer = _enclosing()
+        self._outer = _active_traces()
 
     @contextlib.contextmanager
     def collecting(self, tracers):
         """Answer `mode.capture` and `mode.closure` within the block."""
         with super().collecting(tracers):
-            before, mode.closure = mode.closure, self._take
+            before, mode.closure = mode.closure, self._payload_or_capture
             try:
                 yield
             finally:
                 mode.closure = before
 
-    def _take(self, tensor: Tensor):
+    def _payload_or_capture(self, tensor: Tensor):
         if not tensor.requires_grad or payload(tensor)._trace not in self._outer:
             return payload(tensor)
         return self._capture(tensor)
 
 
-def _enclosing() -> list:
+def _active_traces() -> list:
     """Return the traces that are running now, innermost first."""
     found, trace = [], jax_core.trace_ctx.trace
     while trace is not None:

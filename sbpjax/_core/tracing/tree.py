@@ -49,7 +49,7 @@ def _flatten(value: Any, leaves: list) -> Any:
     if isinstance(value, Tensor) or value is None or isinstance(value, (str, int, float)):
         leaves.append(value)
         return LEAF
-    found = _open(value)
+    found = _container_items(value)
     if found is None:
         leaves.append(value)
         return LEAF
@@ -57,7 +57,7 @@ def _flatten(value: Any, leaves: list) -> Any:
     return Node(type(value), keys, tuple([_flatten(v, leaves) for v in values]))
 
 
-def _open(value: Any) -> tuple | None:
+def _container_items(value: Any) -> tuple | None:
     """Return the keys and the values of a container, None for a leaf."""
     if isinstance(value, (list, tuple)):
         return None, value

@@ -53,7 +53,7 @@ def vmap(
     def call_batched(*args, **kwargs):
         dims = _input_dims(in_dims, args)
         if chunk_size is None:
-            return _whole(func, args, kwargs, dims, out_dims, randomness)
+            return _vmap_at_once(func, args, kwargs, dims, out_dims, randomness)
         return _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size)
 
     return call_batched
@@ -66,13 +66,13 @@ def _input_dims(in_dims, args: tuple) -> list:
     if isinstance(in_dims, (tuple, list)) and len(in_dims) != len(args):
         raise _bad_dims(in_dims, f"{len(in_dims)} in_dims for {len(args)} inputs")
     found: list = []
-    _spread(in_dims if isinstance(in_dims, int) else tuple(in_dims), args, found, in_dims)
+    _collect_dims(in_dims if isinstance(in_dims, int) else tuple(in_dims), args, found, in_dims)
     if all(d is None for d in found):
         raise _bad_dims(in_dims, "no input that is mapped")
     return found
 
 
-def _spread(dims, value, found: list, operation) -> None:
+def _collect_dims(dims, value, found: list, operation) -> None:
     leaves, structure = tree.flatten(value)
     if dims is None or (isinstance(dims, int) and not isinstance(dims, bool)):
         for leaf in leaves:
@@ -93,7 +93,7 @@ def _spread(dims, value, found: list, operation) -> None:
     if not isinstance(dims, (list, tuple)) or len(dims) != len(values):
         raise _bad_dims(operation, f"in_dims {dims!r} for a {type(value).__name__} of {len(values)}")
     for d, v in zip(dims, values, strict=True):
-        _spread(d, v, found, operation)
+        _collect_dims(d, v, found, operation)
 
 
 def _dim(dim, x: Tensor, operation):
@@ -113,7 +113,7 @@ def _bad_dims(in_dims, seen: str) -> OpValueError:
     )
 
 
-def _whole(func, args, kwargs, dims, out_dims, randomness):
+def _vmap_at_once(func, args, kwargs, dims, out_dims, randomness):
     function = Function(func, args, kwargs)
     count = len(tree.flatten(args)[0])
     axes = [dims[i] if i < count else 0 for i in function.places]  # keywords are mapped over their first dim
@@ -181,7 +181,9 @@ def _in_chunks(func, args, kwargs, dims, out_dims, randomness, chunk_size: int):
     for start in range(0, size, chunk_size):
         length = min(chunk_size, size - start)
         cut = [x if d is None else x.narrow(d, start, length) for x, d in zip(leaves, dims, strict=True)]
-        parts.append(tree.flatten(_whole(func, tree.unflatten(structure, cut), kwargs, dims, out_dims, randomness)))
+        parts.append(
+            tree.flatten(_vmap_at_once(func, tree.unflatten(structure, cut), kwargs, dims, out_dims, randomness))
+        )
     placed = tree.flatten(out_dims)[0]
     outs = list(zip(*[found for found, _ in parts], strict=True))
     placed = placed * len(outs) if len(placed) == 1 else placed

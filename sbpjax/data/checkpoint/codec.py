@@ -284,7 +284,7 @@ DECODERS: dict[str, Callable[[Code, Walk], Any]] = {
     "numpy": _decode_numpy,
     "numpy.dtype": lambda c, walk: numpy_dtype(c["value"]),
     "omegaconf": _decode_omegaconf,
-    "dtype": lambda c, walk: dtypes.of(c["value"]),
+    "dtype": lambda c, walk: dtypes.as_dtype(c["value"]),
     "device": lambda c, walk: device(c["value"]),
     "placement": lambda c, walk: placement(c["type"], c["ranks"], axis_names=c.get("axis_names")),
     "sbp": _decode_sbp,

@@ -103,7 +103,7 @@ class RestorePlan:
     def _plan_read(self, stored: str, target: Any, name: str) -> None:
         """Register a tensor of the checkpoint to be read into one of the state."""
         shape, dtype = self.contents.shape(stored), self.contents.dtype(stored)
-        here = dtypes.of(target.dtype).np if isinstance(target, Tensor) else target.dtype
+        here = dtypes.as_dtype(target.dtype).np if isinstance(target, Tensor) else target.dtype
         if tuple(target.shape) != shape:
             self.wrong.append(f"{name}: {list(target.shape)} here, {list(shape)} in the checkpoint")
         elif not self.cast and not holds(here, dtype):

@@ -189,7 +189,7 @@ def place_arrays(
             rule = "a tensor of `into` takes the file's of its name if their shapes are equal"
             fix = "the file of this very model; or pattern= loads only the names that fit it"
             raise CheckpointError("loading weights", seen, rule, fix)
-        if not cast and not holds(dtypes.of(x.dtype).np, arrays[name].dtype):
+        if not cast and not holds(dtypes.as_dtype(x.dtype).np, arrays[name].dtype):
             seen, rule = (
                 f"{name}: {arrays[name].dtype} in the file, {x.dtype.name} here",
                 "no value changes by its dtype",
@@ -267,7 +267,7 @@ def save_safetensors(state: Mapping[str, Tensor], path: str | os.PathLike, metad
             seen = f"{name!r} is a {type(x).__name__}{'' if dtype is None else f' of {dtype}'}"
             rule = f"the format holds tensors of {', '.join(_NAMES.values())}"
             raise CheckpointError("save_safetensors(state, path)", seen, rule, "leave it out, or convert it")
-        size = dtypes.of(dtype).itemsize * x.shape.numel()
+        size = dtypes.as_dtype(dtype).itemsize * x.shape.numel()
         header[name] = {"dtype": _NAMES[np.dtype(dtype)], "shape": list(x.shape), "data_offsets": [start, start + size]}
         start += size
     text = json.dumps(header, separators=(",", ":")).encode()

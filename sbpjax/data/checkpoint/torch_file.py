@@ -134,7 +134,7 @@ class TorchArchive:
         """
         if type(storage) is not _Storage:
             raise ValueError(f"a tensor in a {type(storage).__name__} instead of a storage")
-        array = storage.array if dtype is None else storage.array.view(dtypes.of(dtype).np)
+        array = storage.array if dtype is None else storage.array.view(dtypes.as_dtype(dtype).np)
         offset, shape, stride = _whole(offset), _wholes(shape), _wholes(stride)
         if len(shape) != len(stride):
             raise ValueError(f"{len(shape)} sizes and {len(stride)} strides")

@@ -61,7 +61,7 @@ def connect(
         coordinator_bind_address=_bind_address(address) if rank == 0 else None,
     )
     processes = world.Processes(local_rank, len(set(hosts)), met.key)
-    world.install(processes)
+    world.set_default_world(processes)
     global _watch
     _watch = FailureMonitor(processes, launcher)
     _watch.start()

@@ -28,7 +28,7 @@ from typing import Any
 from sbpjax._core.compiler import conversions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.storage.payload import Snapshot, lend, payload, put, refresh_tensor
+from sbpjax._core.tensor.storage.payload import Snapshot, payload, put, refresh_tensor, substitute_payload
 from sbpjax.errors import GraphConfigError, OutOfMemoryError
 from sbpjax.graph.module_proxy import _options, checkpoints_of, note_options
 from sbpjax.graph.program.slots import StateSlot
@@ -111,7 +111,7 @@ class AbstractState:
     def __enter__(self) -> AbstractState:
         for t, _ in self._saved:
             layout = self._layouts[id(t)]
-            lend(t, of_layout(layout), layout)
+            substitute_payload(t, of_layout(layout), layout)
         return self
 
     def __exit__(self, *exc) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from sbpjax import optim
 from sbpjax._core.planner.prices.cost import CostModel
-from sbpjax._core.planner.prices.links import between
+from sbpjax._core.planner.prices.links import link_between
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call, TensorSpec, as_tensor
 from sbpjax.errors import GraphConfigError
@@ -91,7 +91,7 @@ def row_costs(
                 known[key] = _planned_us(_Row([module], place, cost), spec)
             us, after, prices = known[key]
             crossing = math.prod(spec.shape) * spec.dtype.itemsize / math.prod(place.hierarchy)
-            way = between(prices, places[max(s - 1, 0)], place)
+            way = link_between(prices, places[max(s - 1, 0)], place)
             # Twice: the activation forth, its gradient back.
             links[s].append(2 * (way.alpha_us + crossing / way.bytes_per_s * 1e6) if s else 0.0)
             times[s].append(us)

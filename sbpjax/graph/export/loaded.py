@@ -25,7 +25,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.engines import Engine, EngineProgram
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.handle.device import default_jax_device, of_jax
+from sbpjax._core.tensor.handle.device import default_jax_device, from_jax_device
 from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.offloaded import is_stored
@@ -243,7 +243,7 @@ class LoadedGraph:
             if self.placement is None and getattr(array, "committed", False):
                 (here,) = array.devices()
                 if here != self._target:
-                    seen, fix = f"{path} on {here}", f"{path}.to({str(of_jax(self._target))!r})"
+                    seen, fix = f"{path} on {here}", f"{path}.to({str(from_jax_device(self._target))!r})"
                     raise self._wrong(facts, seen, fix)
             return batch
         codes = algebra.parse(sbp, self.placement, leaf.ndim)  # type: ignore[union-attr]

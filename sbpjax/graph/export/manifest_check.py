@@ -91,7 +91,7 @@ def _tensor(facts: Any, where: str, axes: int | None) -> None:
     shape = facts.get("shape")
     _need(_is(shape, list) and all(_is(d, str) or (_is(d, int) and d >= 0) for d in shape), f"{where}.shape")
     try:
-        known = dtypes.of(facts["dtype"]).name if _is(facts.get("dtype"), str) else None
+        known = dtypes.as_dtype(facts["dtype"]).name if _is(facts.get("dtype"), str) else None
     except OpTypeError:
         known = None
     _need(known == facts.get("dtype") and known is not None, f"{where}.dtype")

@@ -16,9 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.compiler.eager.disk_cache import compile_uncached
-from sbpjax._core.compiler.gspmd import physical_of
+from sbpjax._core.compiler.gspmd import physical_array
 from sbpjax._core.jax_private import Literal, Var
-from sbpjax._core.programs.normalise import evaluate, live
+from sbpjax._core.programs.normalise import evaluate, live_equations
 from sbpjax.errors import NanError
 from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
@@ -298,7 +298,7 @@ def _compile_equal(group: list) -> None:
 
 def _start(pipeline: Pipeline, carry, layout: Layout):
     """Return a function of known values that makes a carry's first input: zeros, or a value without placement."""
-    eqns = live(pipeline.free, [carry.start])
+    eqns = live_equations(pipeline.free, [carry.start])
     read = {carry.start, *(v for eqn in eqns for v in eqn.invars if isinstance(v, Var))}
     sources = [v for v in pipeline.program.invars if v in read]
 
@@ -308,7 +308,7 @@ def _start(pipeline: Pipeline, carry, layout: Layout):
         env = {**pipeline.program.consts, **dict(zip(sources, values, strict=True))}
         evaluate(eqns, env)
         value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
-        return physical_of(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
+        return physical_array(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
 
     run = jax.jit(make, out_shardings=layout.sharding)
     return lambda env: run(*[env[v] for v in sources])

@@ -17,7 +17,7 @@ from typing import Any
 
 from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.prices.cost import CostModel
-from sbpjax._core.programs.normalise import Program, is_backward, live
+from sbpjax._core.programs.normalise import Program, is_backward, live_equations
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
 
@@ -288,11 +288,11 @@ class Planner:
             early = [v for v in task.outs if v not in late]
             if not late or not early:
                 continue
-            eqns = live(task.eqns, early)
+            eqns = live_equations(task.eqns, early)
             first = set(map(id, eqns))
             # Equations that depend on no placed value are repeated.
             free = {v for v, place in cut.where.items() if place is None}
-            rest = live([e for e in task.eqns if id(e) not in first or free.issuperset(e.outvars)], late)
+            rest = live_equations([e for e in task.eqns if id(e) not in first or free.issuperset(e.outvars)], late)
             made = {v for eqn in rest for v in eqn.outvars}
             read = dict.fromkeys(v for eqn in rest for v in eqn.invars if isinstance(v, Var) and v not in made)
             between = {v for eqn in eqns for v in eqn.outvars}

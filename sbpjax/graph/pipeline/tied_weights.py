@@ -12,7 +12,7 @@ from __future__ import annotations
 import jax
 
 from sbpjax._core.jax_private import Literal, Var, new_jaxpr_eqn, no_effects
-from sbpjax._core.programs.normalise import live
+from sbpjax._core.programs.normalise import live_equations
 from sbpjax.sbp.stage import stage_transfer_p
 
 from .loop import Carry, MicroBatchLoop
@@ -50,7 +50,7 @@ def sums_stay(loop: MicroBatchLoop) -> None:
             parts.append(arrived)
         _append_sum(behind, parts, total)
         loop.post[:0] = behind
-    body.eqns[:] = live(body.eqns, body.outvars)
+    body.eqns[:] = live_equations(body.eqns, body.outvars)
 
 
 def _terms(value, maker: dict, uses: dict) -> list:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 
 from sbpjax._core.compiler.compile import CompiledProgram, compile_program
-from sbpjax._core.compiler.in_place import in_place, match_donations
+from sbpjax._core.compiler.in_place import match_donations, write_scans_in_place
 from sbpjax._core.compiler.options import compiler_options
 from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun
 from sbpjax._core.programs.normalise import Program as FlatProgram
@@ -319,7 +319,7 @@ def _outline_program(closed, flat: FlatProgram, donated: Sequence[int]) -> Calla
     """Return a program of one device as a function; on CPU its repeated layers are calls of one function."""
     sides: list[Any] = [flat.invars, flat.outvars]
     kinds = [[(v.aval.shape, v.aval.dtype) for v in variables] for variables in sides]
-    written = in_place(flat, match_donations(*kinds, donated))
+    written = write_scans_in_place(flat, match_donations(*kinds, donated))
     # Compilers for accelerators fuse by their own cost models; calls would be in their way
     # (`_core/programs/outline.py`).
     if jax.default_backend() != "cpu":

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.runtime.gc_pause import collected_later
+from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import payloads
@@ -123,7 +123,7 @@ class Compiled:
         if found is not None and found.unsettled is not None:
             check_repeats(found, _reject_writes(self._fn, operation), state, call)
         if found is None:
-            with collected_later():
+            with pause_gc():
                 found = build_program(_reject_writes(self._fn, operation), state, call, self._options, operation)
             self._programs[signature_of(call, state, self._fn, (self._options, casting))] = found
         return found

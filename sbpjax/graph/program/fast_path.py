@@ -29,7 +29,7 @@ from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.exchange import Plan, Run, exchange, next_versions
-from sbpjax._core.tensor.storage.payload import as_before, is_array, node_of, payload, payloads
+from sbpjax._core.tensor.storage.payload import is_array, node_of, payload, payloads, unchanged_payloads
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax._core.tracing.capture import State
@@ -102,7 +102,7 @@ class FastPath:
                 return CACHE_MISS
             given.append(array)
         program, tensors = self._program, self._tensors
-        arrays = as_before(tensors, self._layouts, self._edges)
+        arrays = unchanged_payloads(tensors, self._layouts, self._edges)
         if arrays is None:
             return CACHE_MISS
         written = arrays if self._written is None else map(arrays.__getitem__, self._written)

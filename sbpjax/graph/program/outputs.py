@@ -9,7 +9,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle.tensor import wrap_any
-from sbpjax._core.tensor.storage.exchange import Plan, all_or_nothing, plan_writes, put_all
+from sbpjax._core.tensor.storage.exchange import Plan, plan_writes, put_all, write_atomically
 from sbpjax._core.tensor.storage.payload import put
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tracing import tree
@@ -98,7 +98,7 @@ class Outputs:
                 else:
                     slot.give([tensors[place] for place in slot.places], array)
 
-        all_or_nothing([tensors[place] for i in self.written for place in self.slots[i].places], give, *also)
+        write_atomically([tensors[place] for i in self.written for place in self.slots[i].places], give, *also)
 
     def rebuilt(self, arrays, state: State | None = None):
         """Rebuild the function's result from the arrays of its tensors; those stored elsewhere are state."""

@@ -18,10 +18,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sbpjax._core.jax_private import ClosedJaxpr
-from sbpjax._core.programs.bf16_barriers import stored_narrow
+from sbpjax._core.programs.bf16_barriers import add_bf16_barriers
 from sbpjax._core.programs.fp32_gradients import widen_gradients
 from sbpjax._core.programs.fp32_sums import with_wide_sums
-from sbpjax._core.programs.fused_losses import fused_losses
+from sbpjax._core.programs.fused_losses import fuse_linear_losses
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.programs.scan_layers import roll_layers
@@ -65,7 +65,7 @@ def run_passes(
     """
     # Inlined before it is widened: a cast and the sum that it widens are in two calls.
     # Losses after it: the sum that it widens is a product with the gradient of the logits.
-    closed = fused_losses(widen_gradients(inline_calls(traced.closed)))
+    closed = fuse_linear_losses(widen_gradients(inline_calls(traced.closed)))
     slots = [slot_of((i,), state.tensors, stored) for i in range(len(state.tensors))]
     written = traced.written
     if least_repeats:
@@ -77,7 +77,7 @@ def run_passes(
         closed = with_wide_sums(closed)
     else:
         sizes = [t.layout.placement.size for t in state.tensors if t.layout is not None]
-        closed = stored_narrow(closed, convolutions=kind == "cuda" and max(sizes, default=1) == 1)
+        closed = add_bf16_barriers(closed, convolutions=kind == "cuda" and max(sizes, default=1) == 1)
     return TransformedStep(closed, normalise(closed), slots, written)
 
 

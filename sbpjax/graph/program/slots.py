@@ -19,7 +19,7 @@ from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.exchange import Plan
 from sbpjax._core.tensor.storage.offloaded import StackedParameters, is_stored, stacked_parameters_of
-from sbpjax._core.tensor.storage.payload import facts, payload, payloads, refresh_tensor
+from sbpjax._core.tensor.storage.payload import payload, payload_metadata, payloads, refresh_tensor
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import shift_splits
@@ -121,5 +121,5 @@ def stackable(t: Tensor) -> tuple | None:
     if not is_stored(t) and not drop_own_cell(t):
         return None  # it shares storage with a view or an alias
     if t.layout is None:
-        return tuple(t.shape), t.dtype, getattr(facts(t), "sharding", None)
+        return tuple(t.shape), t.dtype, getattr(payload_metadata(t), "sharding", None)
     return None if t.layout.partial_axes else (t.layout,)

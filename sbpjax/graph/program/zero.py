@@ -28,7 +28,7 @@ import jax
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var, jaxpr_as_fun
-from sbpjax._core.programs.normalise import bind, normalise, scan_again, scan_counts
+from sbpjax._core.programs.normalise import bind, normalise, run_scan_with_body, scan_counts
 from sbpjax._core.programs.rules.table import jointly_legal, strategies_of
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, put
@@ -297,7 +297,7 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
     first = consts + carry
     body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside, first))
 
-    return scan_again(params, body, operands[:consts], operands[consts:first], operands[first:])
+    return run_scan_with_body(params, body, operands[:consts], operands[consts:first], operands[first:])
 
 
 def _slice(layout: Layout) -> Layout | None:

@@ -19,7 +19,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.storage.payload import is_array, put_all_from, stand_in
+from sbpjax._core.tensor.storage.payload import is_array, make_unshared_leaf, put_all_from
 from sbpjax._core.tensor.tape.function import ACROSS
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn import init
@@ -125,7 +125,7 @@ class _BatchNorm(_NormBase):
         written = [t for t in (*running, count) if t is not None]
         # An interrupt finds all statistics of this batch, or none.
         at_once = mode.touch is None and all(map(is_array, written))
-        mean, var, count = (stand_in(t) if at_once and t is not None else t for t in (*running, count))
+        mean, var, count = (make_unshared_leaf(t) if at_once and t is not None else t for t in (*running, count))
         with no_grad():
             count.add_(1)
         if self.momentum is None:

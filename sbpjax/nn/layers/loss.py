@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from sbpjax._core.functions import nn as F
-from sbpjax._core.functions.table.checks import reduced_by
+from sbpjax._core.functions.table.checks import resolve_reduction
 from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.ops.dims import fail
@@ -37,7 +37,7 @@ class _Loss(Module):
 
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"):
         super().__init__()
-        reduction = reduced_by(size_average, reduce, reduction)
+        reduction = resolve_reduction(size_average, reduce, reduction)
         if reduction not in _REDUCTIONS:
             rule = f"{reduction} is not a valid value for reduction; it is one of {_REDUCTIONS}"
             fail("value", f"{type(self).__name__}(...)", f"reduction={reduction!r}", rule, "reduction='mean'")

@@ -22,8 +22,8 @@ from typing import Any, NoReturn
 from sbpjax._core import functions
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.dtype import float32, float64
-from sbpjax._core.tensor.storage.exchange import all_or_nothing
-from sbpjax._core.tensor.storage.payload import put_all_from, stand_in
+from sbpjax._core.tensor.storage.exchange import write_atomically
+from sbpjax._core.tensor.storage.payload import make_unshared_leaf, put_all_from
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
@@ -102,7 +102,7 @@ class LBFGS(Optimizer):
         start, moved = 0, []
         for param in self._params:
             count = param.numel()
-            moved.append(stand_in(param).add_(direction[start : start + count].reshape(param.shape), alpha=t))
+            moved.append(make_unshared_leaf(param).add_(direction[start : start + count].reshape(param.shape), alpha=t))
             start += count
         put_all_from(self._params, moved)
 
@@ -129,7 +129,7 @@ class LBFGS(Optimizer):
         try:
             with no_grad():
                 step = lambda: found.append(self._minimize(closure))  # noqa: E731
-                all_or_nothing(self._params, step, map(done.append, (True,)))
+                write_atomically(self._params, step, map(done.append, (True,)))
         except BaseException:
             if not done:
                 memory.clear()
@@ -216,7 +216,7 @@ class LBFGS(Optimizer):
     def _search(
         self, evaluate: Callable, start: LineSearchTrial, t: float, direction: Tensor, limit: int
     ) -> tuple[LineSearchTrial, int]:
-        origin = [stand_in(p) for p in self._params]
+        origin = [make_unshared_leaf(p) for p in self._params]
 
         def attempt(t: float) -> LineSearchTrial:
             self._move(direction, t)

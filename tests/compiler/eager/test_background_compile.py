@@ -113,7 +113,7 @@ def test_an_error_of_the_thread_is_raised_by_the_call(monkeypatch, busy):
     ahead = BackgroundCompile(op, [jax.ShapeDtypeStruct((3,), np.float32)])
     monkeypatch.setattr(first_call, "_waiting", deque([ahead]))
     monkeypatch.setattr(first_call, "_behind", deque([lambda: 1 / 0]))
-    first_call._work()
+    first_call._compile_queued()
     monkeypatch.undo()
     with pytest.raises(AttributeError, match="no_such_name"):
         ahead(np.ones(3, "f"))

@@ -81,7 +81,7 @@ def test_boxing_policy():
 
 def test_donated_inputs_give_their_memory():
     a, la = conversions.from_logical(values((8, 12)), ONE, "S0")
-    launcher, inputs, (layout,) = global_ops.launch(jnp.negative, (), (a,), (la,), (la.codes,), (0,))
+    launcher, inputs, (layout,) = global_ops.prepare_launch(jnp.negative, (), (a,), (la,), (la.codes,), (0,))
     outs: list = []
     steps, _ = launcher.prepare_call(inputs, outs)
     assert not a.is_deleted()

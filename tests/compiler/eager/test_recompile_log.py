@@ -28,7 +28,7 @@ def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines
 def test_only_a_line_of_the_users_is_told_of_its_shapes(line, expected, caplog):
     with caplog.at_level(logging.WARNING, logger="sbpjax"):
         for size in range(recompile_log.WARN_AT_SHAPES + 5):
-            recompile_log.count("sine", ((size,),), line)
+            recompile_log.count_compilation("sine", ((size,),), line)
     assert len(caplog.records) == expected
 
 
@@ -37,7 +37,7 @@ def test_new_shapes_in_ten_steps_are_told(monkeypatch, caplog):
         for step in range(recompile_log.WARN_IN_STEPS):
             assert not caplog.records
             for size in (2 * step, 2 * step + 1):
-                recompile_log.count("sine", ((size,),), "steps.py:7")
+                recompile_log.count_compilation("sine", ((size,),), "steps.py:7")
             monkeypatch.setattr(recompile_log.steps, "done", recompile_log.steps.done + 1)
     (record,) = caplog.records
     assert "steps.py:7 has compiled 19 shapes of sine, now [18]" in record.getMessage()

@@ -41,9 +41,9 @@ def test_large_arrays_are_compiled_well_at_once(monkeypatch):
     monkeypatch.setattr(cold, "_ELEMENTS", 4 * X.size - 1)
     function = jnp.exp
     usual = jax.jit(function)
-    assert cold.cold(function, usual, (X,), None) is usual
+    assert cold.select_tiered_program(function, usual, (X,), None) is usual
     monkeypatch.setattr(cold, "_ELEMENTS", 4 * X.size)
-    found = cold.cold(function, usual, (X,), None)
+    found = cold.select_tiered_program(function, usual, (X,), None)
     assert isinstance(found, TieredProgram) and "exp" in found.lower(X).as_text()
 
 

@@ -6,11 +6,11 @@ import pytest
 import sbpjax as flow
 from sbpjax._core.planner import plan_program
 from sbpjax._core.planner.prices.cost import preset
-from sbpjax._core.planner.prices.links import on_placement
+from sbpjax._core.planner.prices.links import with_placement_links
 from sbpjax._core.programs.normalise import normalise
 from tests import models_jax
 
-COST = on_placement(preset("oneflow"), flow.placement("cpu", range(8)))
+COST = with_placement_links(preset("oneflow"), flow.placement("cpu", range(8)))
 
 
 def parallel_but(split: dict[str, int], batch: bool = True):

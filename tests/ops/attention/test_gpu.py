@@ -14,7 +14,7 @@ def test_what_stays_with_the_blocks():
     def refusal(dtype="bfloat16", width=64, values=64, keys=128, mask=None, causal=False, segments=None, **how):
         q, k, v = (jax.ShapeDtypeStruct(s, dtype) for s in ((2, 2, 128, width), (2, keys, width), (2, keys, values)))
         how = Scores(**{"scale": 1.0, "window": CAUSAL if causal else EVERY_KEY, **how})
-        return attention_gpu.refusal(q, k, v, mask, segments, how)
+        return attention_gpu.unsupported_reason(q, k, v, mask, segments, how)
 
     def takes(*args, **kwargs):
         return refusal(*args, **kwargs) is None

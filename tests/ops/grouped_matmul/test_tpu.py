@@ -39,7 +39,7 @@ def test_rows_of_sequences_are_brought_together():
     rng = np.random.default_rng(1)
     x, sizes = rng.standard_normal((3, 8, 2)), np.array([[2, 3], [0, 0], [1, 7]], np.int32)
     starts = np.array([[0, 4], [0, 0], [7, 0]], np.int32)  # of part of the groups: spans in any order
-    (flat,), total, back = grouped_matmul.packed([jnp.asarray(x)], jnp.asarray(starts), jnp.asarray(sizes))
+    (flat,), total, back = grouped_matmul.pack_rows([jnp.asarray(x)], jnp.asarray(starts), jnp.asarray(sizes))
     want = np.concatenate([x[0, :2], x[2, 7:8], x[0, 4:7], x[2, :7]])
     np.testing.assert_array_equal(total, [3, 10])
     np.testing.assert_array_equal(flat[:13], want)

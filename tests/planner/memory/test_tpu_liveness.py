@@ -24,8 +24,8 @@ def program():
 
 
 def test_the_scores_alone_are_kept_for_the_backward(program):
-    assert TpuSpans(program).ever().activations == pytest.approx(SQUARE, abs=NARROW)
-    assert Spans(program).ever().activations > 2 * SQUARE
+    assert TpuSpans(program).total_by_kind().activations == pytest.approx(SQUARE, abs=NARROW)
+    assert Spans(program).total_by_kind().activations > 2 * SQUARE
 
 
 def test_a_product_takes_its_pointwise_operands_in(program):

@@ -14,8 +14,8 @@ from sbpjax._core.inspect.auto.baseline import hand_pins
 from sbpjax._core.planner import plan_program
 from sbpjax._core.planner.graph import build
 from sbpjax._core.planner.prices.cost import DEFAULT, PRESETS
-from sbpjax._core.planner.prices.launches import groups, launches
-from sbpjax._core.planner.problem import Assignment, Problem, launched_by, total_us
+from sbpjax._core.planner.prices.launches import launch_groups, launches
+from sbpjax._core.planner.problem import Assignment, Problem, combined_launches, total_us
 from sbpjax._core.programs.normalise import normalise
 from tests import models_jax
 
@@ -54,7 +54,7 @@ def test_gradients_wait_for_none_of_each_other_and_activations_do():
     gradients = [e.outvars[0] for e in products if e.outvars[0].aval.shape == (16, 16)]
     activations = [e.outvars[0] for e in products[:LAYERS]]
     assert len(gradients) == LAYERS
-    found = groups(program, {"gradients": gradients, "activations": activations, "weights": program.invars[1:]})
+    found = launch_groups(program, {"gradients": gradients, "activations": activations, "weights": program.invars[1:]})
     assert found["weights"] == ("start", 0)
     assert found["gradients"][0] == "end"  # although their norm is added up one by one
     assert "activations" not in found
@@ -112,8 +112,8 @@ def test_the_modelled_time_has_the_launches():
     graph = build(program, codes, pins, (), (-1,))
     free, paid = (Problem(graph, (4,), H100.with_latency(us)) for us in (0.0, 10.0))
     first = Assignment({0: [paid.strategies(n, 0)[0] for n in range(len(graph.nodes))]})
-    launched = launched_by(paid, first)
-    assert launched and not launched_by(free, first)
+    launched = combined_launches(paid, first)
+    assert launched and not combined_launches(free, first)
     # On top what is not combined, and each one's share of a full collective.
     assert total_us(paid, first) - total_us(free, first) >= 10.0 * len(launched)
 

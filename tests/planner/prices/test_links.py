@@ -21,20 +21,24 @@ def gpus(shape, each, name="h100:2x8"):
 
 
 def test_the_outer_axis_between_hosts_is_the_network():
-    model = links.on_placement(H100, gpus((2, 8), 8))
+    model = links.with_placement_links(H100, gpus((2, 8), 8))
     assert [link.bytes_per_s for link in model.links] == [50e9, 450e9]
 
 
 def test_the_ranks_of_a_host_share_the_network():
     fast = H100.with_latency(0.005)
-    assert links.on_placement(fast, gpus((16,), 8)).links == ()  # 750 GB/s of adapters per group: NVLink bounds it
-    assert links.on_placement(H100, gpus((16,), 8)).links == (Link(18.0, 450e9),)  # but a collective starts as slowly
-    (link,) = links.on_placement(H100, gpus((4,), 2, "h100:2x8")).links
+    assert (
+        links.with_placement_links(fast, gpus((16,), 8)).links == ()
+    )  # 750 GB/s of adapters per group: NVLink bounds it
+    assert links.with_placement_links(H100, gpus((16,), 8)).links == (
+        Link(18.0, 450e9),
+    )  # but a collective starts as slowly
+    (link,) = links.with_placement_links(H100, gpus((4,), 2, "h100:2x8")).links
     assert link.bytes_per_s == pytest.approx(3 / 4 * 2 * 50e9 / (1 / 2))
 
 
 def test_latency_between_hosts_is_the_networks():
-    model = links.on_placement(H100, gpus((2, 8), 8))
+    model = links.with_placement_links(H100, gpus((2, 8), 8))
     assert [link.alpha_us for link in model.links] == [18.0, 10.0]
     assert model.interconnect_us(50e3, 0) == pytest.approx(18.0 + 1.0)
     assert model.on((1,)).interconnect_us(450e3, 0) == pytest.approx(10.0 + 1.0)
@@ -44,7 +48,7 @@ def test_latency_between_hosts_is_the_networks():
 def test_an_axis_of_a_torus_has_the_links_along_it():
     coords = [SimpleNamespace(coords=(x, y, z)) for x in range(4) for y in range(4) for z in range(4)]
     place = SimpleNamespace(type="tpu", hierarchy=(16, 4), devices=np.array(coords, object).reshape(16, 4))
-    model = links.on_placement(cost.preset("v5p"), place)
+    model = links.with_placement_links(cost.preset("v5p"), place)
     assert [link.bytes_per_s for link in model.links] == pytest.approx([400e9, 200e9])
 
 
@@ -62,13 +66,13 @@ def test_an_axis_of_a_torus_has_the_links_along_it():
 def test_over_a_whole_torus_of_three_dims_the_compiler_writes_all_reduces(torus, hierarchy, written):
     chips = [SimpleNamespace(coords=c) for c in np.ndindex(torus)]
     place = SimpleNamespace(type="tpu", hierarchy=hierarchy, devices=np.array(chips, object).reshape(hierarchy))
-    model = links.on_placement(cost.preset("v5p"), place)
+    model = links.with_placement_links(cost.preset("v5p"), place)
     assert [model.link(a).as_all_reduce for a in range(len(hierarchy))] == written
 
 
 def test_oneflow_counts_the_bytes_of_all_ranks():
     place = flow.placement("cpu", np.arange(8).reshape(2, 4))
-    model = links.on_placement(cost.preset("oneflow"), place)
+    model = links.with_placement_links(cost.preset("oneflow"), place)
     assert [model.interconnect_us(1000, a) for a in (0, 1)] == pytest.approx([16500 + 2000, 16500 + 4000])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax._core.tensor.handle.plain_values import number_of, plain
+from sbpjax._core.tensor.handle.plain_values import number_of, to_python_value
 from sbpjax.nn import functional as F
 
 HALF, TENTH, ONE = Fraction(1, 2), np.array(0.1), np.array(1)
@@ -182,7 +182,7 @@ def test_what_is_no_number_and_no_sequence_is_refused_as_before():
 
 def test_plain_returns_plain_values_themselves():
     value = [1, (2.0, "a"), {"b": None}]
-    assert plain(value) is value
-    assert plain(Config(TENTH, Config(HALF))) == [0.1, [0.5]]
-    assert plain(Table({"a": ONE})) == {"a": 1}
+    assert to_python_value(value) is value
+    assert to_python_value(Config(TENTH, Config(HALF))) == [0.1, [0.5]]
+    assert to_python_value(Table({"a": ONE})) == {"a": 1}
     assert number_of(np.ones(2)) is None and number_of("1") is None

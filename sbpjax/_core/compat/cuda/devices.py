@@ -54,7 +54,7 @@ _current = 0
 
 def current_device() -> int:
     """Return the index of the GPU chosen by `set_device`; 0 at first."""
-    _need("current_device()")
+    _raise_if_no_gpu("current_device()")
     return _current
 
 
@@ -130,7 +130,7 @@ def gpu(device: Any, operation: str) -> Any:
         NotInJaxError: there is none.
         PlacementError: there is no such one.
     """
-    _need(operation)
+    _raise_if_no_gpu(operation)
     found = _gpus()
     index = _current if device is None else _index(device)
     if index >= len(found):
@@ -139,7 +139,7 @@ def gpu(device: Any, operation: str) -> Any:
     return found[index]
 
 
-def _need(operation: str) -> None:
+def _raise_if_no_gpu(operation: str) -> None:
     if not is_available():
         rule = "JAX has no GPU in this process; " + ("it was built without" if not _has_plugin() else "none was found")
         fix = "check sbpjax.cuda.is_available() first; pip install 'jax[cuda12]' brings JAX the GPUs of a machine"

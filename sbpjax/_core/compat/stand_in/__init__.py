@@ -1,6 +1,6 @@
 """Stub modules ``torch`` and ``oneflow`` for child processes of a script under ``python -m sbpjax.run``.
 
-A child begins with an empty interpreter without a module of the foreign name. `put_on_paths` puts a folder
+A child begins with an empty interpreter without a module of the foreign name. `alias_in_subprocesses` puts a folder
 with one module of that name first on the path of this process, which `multiprocessing` hands on, and of the
 environment, which any other child inherits. Importing the module enables the alias, whose modules take its place.
 """
@@ -19,7 +19,7 @@ _OPTIONS = "SBPJAX_RUN_OPTIONS"  # of sbpjax.run, for the children: words out of
 
 
 @contextlib.contextmanager
-def put_on_paths(names: Iterable[str], lazy: bool, verbose: bool) -> Iterator[None]:
+def alias_in_subprocesses(names: Iterable[str], lazy: bool, verbose: bool) -> Iterator[None]:
     """Within the block, processes that are started answer to the names, as this one does."""
     folders = [_folder(name) for name in names]
     variables = {
@@ -39,7 +39,7 @@ def put_on_paths(names: Iterable[str], lazy: bool, verbose: bool) -> Iterator[No
                 sys.path.remove(folder)
 
 
-def take_over(peer: Peer, enable: type) -> None:
+def replace_stub(peer: Peer, enable: type) -> None:
     """Answer to a name from its import on; where a script switched the alias off again, import the real package."""
     del sys.modules[peer.name]
     if peer.was_enabled:

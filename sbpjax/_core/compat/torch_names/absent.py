@@ -20,12 +20,12 @@ class _Absent(type):
         message = cls.__dict__.get("_message")
         if message is None or name.startswith("__"):
             raise AttributeError(name)
-        made = absent(f"{message[0]}.{name}", *message[1:])
+        made = make_absent_class(f"{message[0]}.{name}", *message[1:])
         setattr(cls, name, made)
         return made
 
 
-def absent(name: str, reason: str, instead: str) -> Any:
+def make_absent_class(name: str, reason: str, instead: str) -> Any:
     """Return a class that cannot be made or called, and raises an error with the reason.
 
     Args:
@@ -42,7 +42,7 @@ def absent(name: str, reason: str, instead: str) -> Any:
     return _Absent(last, (), {"__new__": __new__, **fields})
 
 
-def absences(space: str, reason: str, instead: str) -> Any:
+def make_absent_getattr(space: str, reason: str, instead: str) -> Any:
     """Return a module's ``__getattr__`` under which every name is absent.
 
     Args:
@@ -56,7 +56,7 @@ def absences(space: str, reason: str, instead: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         if name not in made:
-            made[name] = absent(f"{space}.{name}", reason, instead)
+            made[name] = make_absent_class(f"{space}.{name}", reason, instead)
         return made[name]
 
     return __getattr__

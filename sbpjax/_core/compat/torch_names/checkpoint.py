@@ -10,7 +10,7 @@ from sbpjax._core.tracing.checkpoint import checkpoint as _checkpoint
 from sbpjax._core.tracing.segments import checkpoint_sequential as _checkpoint_sequential
 from sbpjax.errors import CheckpointError as CheckpointError
 
-from .absent import absent
+from .absent import make_absent_class
 
 
 def noop_context_fn() -> tuple:
@@ -72,12 +72,12 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
 set_checkpoint_early_stop = set_checkpoint_debug_enabled
 
 
-create_selective_checkpoint_contexts = absent(
+create_selective_checkpoint_contexts = make_absent_class(
     "torch.utils.checkpoint.create_selective_checkpoint_contexts",
     "a policy per op is chosen while PyTorch's dispatcher runs",
     "checkpoint the parts that are to run again; graph.config.activation_checkpointing",
 )
-SelectiveCheckpointContext = absent(
+SelectiveCheckpointContext = make_absent_class(
     "torch.utils.checkpoint.SelectiveCheckpointContext",
     "a policy per op is chosen while PyTorch's dispatcher runs",
     "checkpoint the parts that are to run again; graph.config.activation_checkpointing",

@@ -21,7 +21,7 @@ _OPS: dict[str, Callable] = {
 }
 
 
-def _each(values: Any, count: int) -> Sequence:
+def _expand_per_tensor(values: Any, count: int) -> Sequence:
     """Return one value per tensor: a list as it is, a vector of numbers taken apart, a single value repeated."""
     if isinstance(values, (list, tuple)):
         return values
@@ -30,11 +30,11 @@ def _each(values: Any, count: int) -> Sequence:
     return [values] * count
 
 
-def _over(name: str, op: Callable, inplace: bool) -> Callable:
+def _make_foreach(name: str, op: Callable, inplace: bool) -> Callable:
     def foreach(self: Sequence[Tensor], *others: Any, **options: Any) -> list[Tensor] | None:
-        rows = zip(self, *[_each(v, len(self)) for v in others], strict=True)
+        rows = zip(self, *[_expand_per_tensor(v, len(self)) for v in others], strict=True)
         # one value per tensor may come by its name, too
-        named = {key: _each(v, len(self)) for key, v in options.items() if v is not None}
+        named = {key: _expand_per_tensor(v, len(self)) for key, v in options.items() if v is not None}
         made = [op(*row, **{key: v[i] for key, v in named.items()}) for i, row in enumerate(rows)]
         if not inplace:
             return made
@@ -47,4 +47,6 @@ def _over(name: str, op: Callable, inplace: bool) -> Callable:
     return foreach
 
 
-TABLE = {f.__name__: f for name, op in _OPS.items() for f in (_over(name, op, False), _over(name, op, True))}
+TABLE = {
+    f.__name__: f for name, op in _OPS.items() for f in (_make_foreach(name, op, False), _make_foreach(name, op, True))
+}

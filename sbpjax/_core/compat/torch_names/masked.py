@@ -15,7 +15,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.like import ones_like
 from sbpjax.errors import OpValueError
 
-from .absent import absences
+from .absent import make_absent_getattr
 
 
 def _cast(input: Tensor, dtype: Any) -> Tensor:
@@ -35,7 +35,7 @@ def _dims(input: Tensor, dim: Any) -> Any:
     return tuple(range(input.ndim)) if dim is None else dim
 
 
-def _end(input: Tensor, sign: int) -> Any:
+def _extreme_value(input: Tensor, sign: int) -> Any:
     """Return the largest number of a dtype, or with sign -1 the least."""
     if input.is_floating_point():
         return sign * float("inf")
@@ -75,7 +75,7 @@ def amax(
 ) -> Any:
     """Return the largest of the elements where the mask is True; the least number where there is none."""
     input = _cast(input, dtype)
-    return _fill_masked(input, mask, _end(input, -1)).amax(_dims(input, dim), keepdim)
+    return _fill_masked(input, mask, _extreme_value(input, -1)).amax(_dims(input, dim), keepdim)
 
 
 def amin(
@@ -83,7 +83,7 @@ def amin(
 ) -> Any:
     """Return the least of the elements where the mask is True; the largest number where there is none."""
     input = _cast(input, dtype)
-    return _fill_masked(input, mask, _end(input, 1)).amin(_dims(input, dim), keepdim)
+    return _fill_masked(input, mask, _extreme_value(input, 1)).amin(_dims(input, dim), keepdim)
 
 
 def argmax(
@@ -91,7 +91,7 @@ def argmax(
 ) -> Any:
     """Return the index of the largest element with a True mask, in the dtype of the input, as PyTorch does."""
     input = _cast(input, dtype)
-    return _fill_masked(input, mask, _end(input, -1)).argmax(dim, keepdim).to(input.dtype)
+    return _fill_masked(input, mask, _extreme_value(input, -1)).argmax(dim, keepdim).to(input.dtype)
 
 
 def argmin(
@@ -99,7 +99,7 @@ def argmin(
 ) -> Any:
     """Return the index of the least element with a True mask, in the dtype of the input, as PyTorch does."""
     input = _cast(input, dtype)
-    return _fill_masked(input, mask, _end(input, 1)).argmin(dim, keepdim).to(input.dtype)
+    return _fill_masked(input, mask, _extreme_value(input, 1)).argmin(dim, keepdim).to(input.dtype)
 
 
 def mean(
@@ -219,4 +219,6 @@ def logaddexp(
     return functions.logaddexp(left, right)
 
 
-__getattr__ = absences("torch.masked", "masked tensors are a class of PyTorch's own", "x.masked_fill(~mask, 0)")
+__getattr__ = make_absent_getattr(
+    "torch.masked", "masked tensors are a class of PyTorch's own", "x.masked_fill(~mask, 0)"
+)

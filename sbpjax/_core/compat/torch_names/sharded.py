@@ -6,7 +6,7 @@ Model libraries check ``isinstance(x, DTensor)`` everywhere; the answer here is 
 
 from __future__ import annotations
 
-from .absent import absences
+from .absent import make_absent_getattr
 
 
 class Placement:
@@ -46,7 +46,7 @@ class _StridedShard(Shard):
     """Nothing is of this class."""
 
 
-__getattr__ = absences(
+__getattr__ = make_absent_getattr(
     "torch.distributed",
     "sharded tensors are global tensors here: a placement and an sbp",
     "x.to_global(placement, sbp)",

@@ -7,8 +7,8 @@ The program of an op's backward is known when the forward is recorded, a forward
 
 XLA compiles without Python's lock, so with two cores a first step takes a little more than half as long. The other
 threads begin with the op recorded first, and the walk backward with the one recorded last: it compiles itself any op
-that no thread has begun. All this needs a hint that there will be a backward, `expect_backward`: an optimizer is made.
-Its own update is compiled when no backward waits.
+that no thread has begun. All this needs a hint that there will be a backward, `enable_backward_compile`: an optimizer
+is made. Its own update is compiled when no backward waits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from sbpjax.errors import user_line
 
 from . import evaluator, shape_cache
 from .evaluator import setting
-from .tiered import cold
+from .tiered import select_tiered_program
 
 _MOST_WAITING = 256  # new shapes may come faster than they are compiled
 _MOST_THREADS = 4
@@ -66,7 +66,9 @@ class FirstCall:
         options, usual = self.select_function(arrays)
         if not shape_cache.has_many_shapes(self._op.name):
             return options, usual
-        return options, cold(self._function, usual, arrays, functools.partial(setattr, self._op, "call"))
+        return options, select_tiered_program(
+            self._function, usual, arrays, functools.partial(setattr, self._op, "call")
+        )
 
     def select_function(self, arrays: Sequence) -> tuple:
         """Return the options for arrays, or `jax.ShapeDtypeStruct`s, and the function to call."""
@@ -100,13 +102,13 @@ class BackgroundCompile(FirstCall):
 
     def compile(self) -> None:
         """Compile on this thread."""
-        shape_cache.at_line(self._line)
+        shape_cache.set_user_line(self._line)
         try:
             # A program that is evaluated at its first calls may never be compiled.
             if not setting.is_on() or not evaluator.first_use.has_rules(self._plain.trace(*self._structs).jaxpr):
                 self._select_first_function(self._structs)[1].lower(*self._structs).compile()
         finally:
-            shape_cache.at_line(None)
+            shape_cache.set_user_line(None)
             self._done.set()
 
 
@@ -117,7 +119,7 @@ _threads = 0
 _expected = False
 
 
-def expect_backward(behind: Callable[[], None]) -> None:
+def enable_backward_compile(behind: Callable[[], None]) -> None:
     """Note that recorded ops will be differentiated, so that backwards are worth compiling ahead.
 
     Args:
@@ -140,10 +142,10 @@ def compile_ahead(op: Any, structs: list) -> None:
         if _threads >= most:
             return
         _threads += 1
-    threading.Thread(target=_work, name="sbpjax-compile").start()
+    threading.Thread(target=_compile_queued, name="sbpjax-compile").start()
 
 
-def _work() -> None:
+def _compile_queued() -> None:
     """Compile the queued programs, then end; a process that ends waits for one program at most."""
     global _threads
     while True:

@@ -230,7 +230,7 @@ def load_program(data: tuple, devices: Sequence) -> Any:
     """Return a filed program, a `jax.stages.Compiled`; None if it does not load."""
     try:
         if b"lapack_" in data[0]:
-            _ready_lapack()
+            _initialize_lapack()
         return executables.deserialize_and_load(*data, backend=devices[0].client, execution_devices=list(devices))
     except Exception as error:  # as above
         log.info("a program is made anew: %s", error)
@@ -238,7 +238,7 @@ def load_program(data: tuple, devices: Sequence) -> Any:
 
 
 @functools.cache
-def _ready_lapack() -> None:
+def _initialize_lapack() -> None:
     """Initialize jaxlib's LAPACK functions, as JAX does when it first lowers a linear-algebra op.
 
     A program from disk is never lowered, and would call the null pointers that are there before. This imports SciPy,

@@ -154,19 +154,21 @@ def program_of(
         out_sbps,
         donate,
     )
-    found = _PROGRAMS.get(key) or _PROGRAMS.recall(key)
+    found = _PROGRAMS.get(key) or _PROGRAMS.promote_older(key)
     if found is None:
         found = compile_op(fn, static, arrays, layouts, placement, out_sbps, donate)
         # Donation may differ between processes: one may still be writing a checkpoint of the memory.
         if key[:-1] not in _MET and found.layouts and found.layouts[0].placement.spans_processes:
-            facts = _facts(fn, static, arrays, layouts)
+            facts = _describe_call(fn, static, arrays, layouts)
             # Before the first run, since a rank that never comes would leave the others waiting inside XLA, where no
             # error can be raised.
             multi_host.rendezvous(getattr(fn, "__name__", "op"), found.layouts[0].placement.devices, facts)
             _MET.add(key[:-1])
         if found.layouts and found.layouts[0].placement.spans_processes:
-            _note_from_now_on(found, fn, static, arrays, layouts)
-        recompile_log.count(getattr(fn, "__name__", "op"), tuple([getattr(x, "shape", None) for x in arrays]))
+            _attach_trace_call(found, fn, static, arrays, layouts)
+        recompile_log.count_compilation(
+            getattr(fn, "__name__", "op"), tuple([getattr(x, "shape", None) for x in arrays])
+        )
         _PROGRAMS.keep(key, found)
     if policy.current.mode != "auto":
         policy.check(getattr(fn, "__name__", "op"), found.plan.boxings)
@@ -175,7 +177,7 @@ def program_of(
     return found, key
 
 
-def launch(
+def prepare_launch(
     fn: Callable, static: tuple, arrays: Sequence, layouts: Sequence[Layout | None], out_sbps: tuple, donate: tuple
 ) -> tuple[Launcher, Sequence, tuple[Layout, ...]]:
     """Return the launcher of a program that takes over arrays, its inputs, and the layouts of its outputs.
@@ -207,7 +209,7 @@ def launch(
     return found.launcher, inputs, found.layouts
 
 
-def _facts(fn, static: tuple, arrays, layouts) -> str:
+def _describe_call(fn, static: tuple, arrays, layouts) -> str:
     """Return the facts that must be equal on all processes before a program runs: options, layouts and numbers."""
     made_of = getattr(fn, "made_of", ())
     options = dict(static) | (dict(made_of[2]) if made_of[:1] == ("closed",) else {})
@@ -221,13 +223,13 @@ def _facts(fn, static: tuple, arrays, layouts) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", f"{options or ''} {', '.join(inputs)}".strip())
 
 
-def _note_from_now_on(found: Compiled, fn, static: tuple, arrays, layouts) -> None:
+def _attach_trace_call(found: Compiled, fn, static: tuple, arrays, layouts) -> None:
     """Add every run of a program of several processes to the trace (`_core.runtime.collective_trace`)."""
     loose = [i for i, layout in enumerate(layouts) if layout is None and arrays[i] is not None]
     found.numbers = tuple([i for i in loose if isinstance(arrays[i], _NUMBERS) or _is_plain(arrays[i])])
     shown = [_Number() if i in found.numbers else a for i, a in enumerate(arrays)]
     becomes = ", ".join(algebra.nd_name(x.codes) for x in found.layouts)
-    words = facts = f"{getattr(fn, '__name__', 'op')} {_facts(fn, static, shown, layouts)} -> {becomes}"
+    words = facts = f"{getattr(fn, '__name__', 'op')} {_describe_call(fn, static, shown, layouts)} -> {becomes}"
     names: tuple[str, ...] = ()
     if (described := getattr(fn, "described", None)) is not None:
         words, names = described(**dict(static))

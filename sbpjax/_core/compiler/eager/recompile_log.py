@@ -62,7 +62,7 @@ class BackwardCounter:
 steps = BackwardCounter()
 
 
-def count(name: str, shapes: tuple, line: str | None = None) -> None:
+def count_compilation(name: str, shapes: tuple, line: str | None = None) -> None:
     """Count a program of a line of the user's.
 
     Args:

@@ -71,7 +71,7 @@ class ShapeCache:
             else:
                 kinds.append((x.__class__, getattr(x, "shape", None), getattr(x, "dtype", None)))
         key = tuple(kinds)
-        call = _programs.get(key) or _programs.recall(key)
+        call = _programs.get(key) or _programs.promote_older(key)
         if call is None:
             call = _programs.keep(key, self._make(arrays, functools.partial(_programs.keep, key)))
         return call(*arrays)
@@ -88,7 +88,7 @@ def traced(op: Any, arrays: tuple) -> None:
     _traced.shapes = tuple([None if x is None else getattr(x, "shape", ()) for x in arrays])
 
 
-def at_line(line: str | None) -> None:
+def set_user_line(line: str | None) -> None:
     """Note the user's line for which this thread compiles; None: the one that it runs."""
     _traced.line = line
 
@@ -106,7 +106,7 @@ def _note_compilation(event: str, duration: float, fun_name: str = "", **_: Any)
     _names.keep(op.name, (_names.find(op.name) or 0) + 1)
     if op.programs == MANY:
         op.spread()
-    recompile_log.count(op.name, shapes, _traced.line)
+    recompile_log.count_compilation(op.name, shapes, _traced.line)
 
 
 jax.monitoring.register_event_duration_secs_listener(_note_compilation)

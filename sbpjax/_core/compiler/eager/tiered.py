@@ -48,7 +48,9 @@ class TieredProgram:
         return self._usual(*arrays)
 
 
-def cold(function: Callable, usual: Callable, arrays: Sequence, replace: Callable[[Callable], Any]) -> Callable:
+def select_tiered_program(
+    function: Callable, usual: Callable, arrays: Sequence, replace: Callable[[Callable], Any]
+) -> Callable:
     """Return the function for inputs like these: a `TieredProgram`, or `usual` where its bits or its time forbid that.
 
     Args:

@@ -39,7 +39,7 @@ def loop(walk: Walk, op, operands):
     """Convert a loop that runs while a bool holds."""
     question, turn = (region.blocks[0] for region in op.regions)
     operands = [walk.broadcast_to_type(v) for v in operands]
-    first = _inside(walk, walk.graph, question, operands)[0]
+    first = _convert_block(walk, walk.graph, question, operands)[0]
     graph = Graph(walk.graph)
     before = [Value(graph.fresh("state"), v.kind, v.shape, v.shape) for v in operands]
     inner = _walk(walk, graph)
@@ -48,7 +48,7 @@ def loop(walk: Walk, op, operands):
     behind = [inner.broadcast_to_type(v) for v in inner.run(turn)]
     # A value that passes unchanged must have a name of its own.
     behind = [Value(graph.add("Identity", v.name), v.kind, v.shape, v.shape) for v in behind]
-    again = _inside(inner, graph, question, behind)[0]
+    again = _convert_block(inner, graph, question, behind)[0]
     ports = [Port(graph.fresh("turn"), "i64", ()), Port(graph.fresh("go"), "i1", ())]
     body = Body(
         graph,
@@ -66,7 +66,7 @@ def _walk(walk: Walk, graph: Graph) -> Walk:
     return inner
 
 
-def _inside(walk: Walk, graph: Graph, block, operands) -> list[Value]:
+def _convert_block(walk: Walk, graph: Graph, block, operands) -> list[Value]:
     inner = _walk(walk, graph)
     for argument, value in zip(block.arguments, operands, strict=True):
         inner.values[argument] = value
@@ -95,17 +95,17 @@ def branch(walk: Walk, op, operands):
 def _cases(walk: Walk, at: Value, regions, first: int, results):
     """Return the results of a chain of conditions; a number out of bounds means the last block."""
     if first == len(regions) - 1:
-        return _inside(walk, walk.graph, regions[first].blocks[0], [])
+        return _convert_block(walk, walk.graph, regions[first].blocks[0], [])
     condition = walk.graph.add("Equal", at.name, walk.zero(at.kind, first))
     graphs = [Graph(walk.graph), Graph(walk.graph)]
-    then = _inside(_walk(walk, graphs[0]), graphs[0], regions[first].blocks[0], [])
+    then = _convert_block(_walk(walk, graphs[0]), graphs[0], regions[first].blocks[0], [])
     rest = _cases(_walk(walk, graphs[1]), at, regions, first + 1, results)
     return _join_graphs(walk, condition, graphs, [then, rest], results)
 
 
 def _if(walk: Walk, condition: str, yes, no, results):
     graphs = [Graph(walk.graph), Graph(walk.graph)]
-    found = [_inside(_walk(walk, g), g, region.blocks[0], []) for g, region in zip(graphs, (yes, no))]
+    found = [_convert_block(_walk(walk, g), g, region.blocks[0], []) for g, region in zip(graphs, (yes, no))]
     return _join_graphs(walk, condition, graphs, found, results)
 
 

@@ -27,7 +27,7 @@ _ORDER = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater", "GE
 
 
 @rule(*_SAME)
-def same(walk: Walk, op, operands):
+def single_node(walk: Walk, op, operands):
     """Convert to one node of the same meaning."""
     name = op.name.removeprefix("stablehlo.")
     if (constant := _fold_constant(walk, name, op, operands)) is not None:

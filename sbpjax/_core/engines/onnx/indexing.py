@@ -38,7 +38,7 @@ def gather(walk: Walk, op, operands):
         raise UnsupportedError(op.name, "of parts of dims that are not indexed")
     inner = [d for d in (*named, *rest) if d not in gone]  # dims of the window that stay, in their later order
     indices, lead = _indices(walk, at, how.index_vector_dim, at_batch)
-    indices = _within(walk, indices, [x.shape[d] for d in named], x, named)
+    indices = _clamp_indices(walk, indices, [x.shape[d] for d in named], x, named)
     array = walk.full(x)
     if len(named) == 1 and not batch:
         # One dim: engines know it as a look-up.
@@ -91,7 +91,7 @@ def _indices(walk: Walk, at: Value, dim: int, batch: list[int]) -> tuple[str, in
     return (name if at.kind == "i64" else walk.cast(name, "i64")), rank - 1
 
 
-def _within(walk: Walk, indices: str, sizes, x: Value, named) -> str:
+def _clamp_indices(walk: Walk, indices: str, sizes, x: Value, named) -> str:
     if None in sizes:
         lengths = [
             walk.graph.ints(n) if n is not None else walk.graph.add("Shape", walk.full(x), start=d, end=d + 1)
@@ -137,10 +137,10 @@ def scatter(walk: Walk, op, operands):
     named = list(how.scattered_dims_to_operand_dims)
     batch = list(how.input_batching_dims)
     window, gone = list(how.update_window_dims), list(how.inserted_window_dims)
-    join = _joins(op)
+    join = _scatter_reduction(op)
     rest = [d for d in range(len(x.shape)) if d not in (*named, *batch)]
     if batch or any(d not in gone for d in named):
-        return _one_by_one(walk, op, x, at, new, how, join)
+        return _scatter_elements(walk, op, x, at, new, how, join)
     if None in [x.shape[d] for d in named]:
         raise UnsupportedError(op.name, "into a free size")
     kept = sorted(d for d in range(len(x.shape)) if d not in gone)
@@ -155,7 +155,7 @@ def scatter(walk: Walk, op, operands):
     return Value(_transpose(walk, name, [int(i) for i in np.argsort(order)]), kind, shape, shape)
 
 
-def _joins(op) -> str:
+def _scatter_reduction(op) -> str:
     names = [inner.operation.name for inner in op.regions[0].blocks[0].operations]
     if len(names) == 1:
         return "none"
@@ -188,7 +188,7 @@ def _int_zero():
     return onnx.helper.make_tensor("", 7, [1], [0])
 
 
-def _one_by_one(walk: Walk, op, x: Value, at: Value, new: Value, how, join: str):
+def _scatter_elements(walk: Walk, op, x: Value, at: Value, new: Value, how, join: str):
     """Return a scatter of single elements along one dim, with all others a batch: ``x.scatter(dim, index, src)``."""
     named, batch = list(how.scattered_dims_to_operand_dims), list(how.input_batching_dims)
     if len(named) != 1 or list(how.update_window_dims) or len(batch) + 1 != len(x.shape):

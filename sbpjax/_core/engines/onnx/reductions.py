@@ -25,7 +25,7 @@ def reduce(walk: Walk, op, operands):
     """Convert a reduction; the form with dims of size 1 is kept for later broadcasts."""
     axes = tuple(numbers(op.attributes["dimensions"]))
     if len(operands) == 4:
-        return _place(walk, op, operands, axes)
+        return _arg_reduction(walk, op, operands, axes)
     if len(operands) != 2:
         raise UnsupportedError(op.name, "of several values")
     x, start = operands
@@ -72,7 +72,7 @@ def _neutral(how: str, kind: str):
     return -math.inf if how == "maximum" else math.inf
 
 
-def _place(walk: Walk, op, operands, axes):
+def _arg_reduction(walk: Walk, op, operands, axes):
     """Convert an argmax or argmin: values and their indices, reduced by comparing the values."""
     x, places = operands[:2]
     orders = [

@@ -63,7 +63,7 @@ def reshape(walk: Walk, op, operands):
         return x
     without = [n for n in x.shape if n != 1]
     if without == [n for n in shape if n != 1] and without.count(None) < 2:
-        return _ones_moved(walk, x, kind, shape)
+        return _move_unit_dims(walk, x, kind, shape)
     if shape.count(None) < 2:
         target = walk.graph.ints(*(-1 if n is None else n for n in shape))
     else:
@@ -71,7 +71,7 @@ def reshape(walk: Walk, op, operands):
     return Value(walk.graph.add("Reshape", walk.full(x), target), kind, shape, shape)
 
 
-def _ones_moved(walk: Walk, x: Value, kind: str, shape) -> Value:
+def _move_unit_dims(walk: Walk, x: Value, kind: str, shape) -> Value:
     gone = tuple(d for d, n in enumerate(x.shape) if n == 1)
     new = tuple(d for d, n in enumerate(shape) if n == 1)
     name = x.name

@@ -56,7 +56,7 @@ class Value:
     target: str | None = None
 
     @property
-    def is_full(self) -> bool:
+    def is_expanded(self) -> bool:
         """Whether it has its sizes in the program."""
         return self.actual == self.shape
 
@@ -119,7 +119,7 @@ class Walk:
 
     def full(self, value: Value) -> str:
         """Return the name of a value, broadcast to its sizes in the program."""
-        if value.is_full:
+        if value.is_expanded:
             return value.name
         target = value.target
         if target is None:
@@ -130,7 +130,7 @@ class Walk:
 
     def broadcast_to_type(self, value: Value) -> Value:
         """Return a value, broadcast to its sizes in the program."""
-        return value if value.is_full else replace(value, name=self.full(value), actual=value.shape, target=None)
+        return value if value.is_expanded else replace(value, name=self.full(value), actual=value.shape, target=None)
 
     def cast(self, name: str, kind: str) -> str:
         """Return a value in another element type."""

@@ -8,11 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.functions.table.checks import every
+from sbpjax._core.functions.table.checks import check_elements
 from sbpjax._core.ops import arithmetic
 from sbpjax._core.ops.layers import embedding as ops
 from sbpjax._core.tensor import Tensor
-from sbpjax._core.tensor.calls.bounds import check_natural, check_rows, check_size
+from sbpjax._core.tensor.calls.bounds import check_non_negative, check_rows, check_size
 from sbpjax._core.tensor.dispatch.dispatch import apply, run
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.tape.grad_mode import no_grad
@@ -102,7 +102,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1, on_value: float = 1, off_valu
                 [0, 0, 1]])
     """
     if num_classes == -1:
-        check_natural("one_hot(x)", tensor, "classes")
+        check_non_negative("one_hot(x)", tensor, "classes")
         if not tensor.numel():
             rule = "Can not infer total number of classes from empty tensor"
             raise OpError("one_hot(x)", f"{tensor.dtype.name}{list(tensor.shape)}", rule, "one_hot(x, num_classes)")
@@ -155,9 +155,9 @@ def embedding_bag(
     if offsets is not None and input.ndim == 1:
         operation, fix = "embedding_bag(input, weight, offsets)", "offsets = lengths.cumsum(0) - lengths"
         rule = "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0"
-        every(operation, offsets, lambda whole: whole.flat[0] == 0, rule, fix, whole=True)
+        check_elements(operation, offsets, lambda whole: whole.flat[0] == 0, rule, fix, whole=True)
         rule = f"offsets[-1] can not be greater than input's length {input.shape[0]}"
-        every(operation, offsets, lambda part: bool(part.max() <= input.shape[0]), rule, fix)
+        check_elements(operation, offsets, lambda part: bool(part.max() <= input.shape[0]), rule, fix)
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
     if sparse and not scale_grad_by_freq and mode in ("sum", "mean", "max"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sbpjax._core.functions.table.checks import every
+from sbpjax._core.functions.table.checks import check_elements
 from sbpjax._core.functions.table.table import find_function
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.losses import loss as loss_ops
@@ -31,7 +31,7 @@ def gaussian_nll_loss(
             fail("value", "gaussian_nll_loss(...)", f"var={var}", "var has negative entry/entries", "var=1.0")
         var = input.detach() * 0 + float(var)
     rule = "var has negative entry/entries"
-    every("gaussian_nll_loss(input, target, var)", var, lambda part: not (part < 0).any(), rule, "var.abs()")
+    check_elements("gaussian_nll_loss(input, target, var)", var, lambda part: not (part < 0).any(), rule, "var.abs()")
     return apply(loss_ops.gaussian_nll_loss, input, target, var, full=full, eps=float(eps), reduction=reduction)
 
 

@@ -14,7 +14,7 @@ from sbpjax._core.ops.layers import shared_statistics as shared
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.dispatch import apply, run
 from sbpjax._core.tensor.dispatch.op import op_of
-from sbpjax._core.tensor.storage.inplace import into
+from sbpjax._core.tensor.storage.inplace import assign_result
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 
 
@@ -88,8 +88,8 @@ def batch_norm(
         if moving:
             mean = running_mean + (mean.detach() - running_mean) * momentum
             var = running_var + (var.detach() - running_var) * momentum
-        into(running_mean, mean.detach(), "batch_norm")
-        into(running_var, var.detach(), "batch_norm")
+        assign_result(running_mean, mean.detach(), "batch_norm")
+        assign_result(running_var, var.detach(), "batch_norm")
     return out
 
 
@@ -120,7 +120,7 @@ def batch_norm_over_ranks(
     out = apply(batch_norm_with_statistics, input, mean, var, weight, bias, eps=eps)
     with no_grad():
         for running, new in zip([r for r in (running_mean, running_var) if r is not None], moved, strict=True):
-            into(running, new.detach(), "batch_norm")
+            assign_result(running, new.detach(), "batch_norm")
     return out
 
 
@@ -156,8 +156,8 @@ def instance_norm(
         pins = (None, running_mean.sbp, running_var.sbp)
     out, mean, var = run(op_of(ops.instance_norm, static), (input, running_mean, running_var, weight, bias), pins)
     with no_grad():
-        into(running_mean, mean.detach(), "instance_norm")
-        into(running_var, var.detach(), "instance_norm")
+        assign_result(running_mean, mean.detach(), "instance_norm")
+        assign_result(running_var, var.detach(), "instance_norm")
     return out
 
 

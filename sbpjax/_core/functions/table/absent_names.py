@@ -84,7 +84,7 @@ def row(name: str) -> tuple[str, str] | None:
     return None
 
 
-def absent(space: str, name: str) -> AttributeError:
+def absent_name_error(space: str, name: str) -> AttributeError:
     """Return the error for a name that a package does not have.
 
     Args:

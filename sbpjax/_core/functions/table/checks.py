@@ -141,7 +141,7 @@ def rounded_divisor(operation: str, input, other, rounding_mode) -> None:
         divisor(operation, input, other)
 
 
-def every(operation: str, x, holds, rule: str, fix: str, whole: bool = False) -> None:
+def check_elements(operation: str, x, holds, rule: str, fix: str, whole: bool = False) -> None:
     """Raise `OpValueError` unless a condition holds for all numbers of a tensor on the CPU.
 
     Args:
@@ -166,7 +166,9 @@ def probabilities(operation: str, input, target) -> None:
     fix = "torch.sigmoid(x), or binary_cross_entropy_with_logits(x, target)"
     for name, x in (("input", input), ("target", target)):
         rule = f"all elements of {name} should be between 0 and 1"
-        every(_call(operation, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)")
+        check_elements(
+            _call(operation, "target"), x, _is_probability, rule, fix if name == "input" else "target.clamp(0, 1)"
+        )
 
 
 def observation_weights(operation: str, fweights, aweights) -> None:
@@ -174,7 +176,7 @@ def observation_weights(operation: str, fweights, aweights) -> None:
     for name, x in (("fweights", fweights), ("aweights", aweights)):
         if x is not None:
             rule = f"cov(): {name} cannot be negative"
-            every(f"{operation}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
+            check_elements(f"{operation}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
 
 
 def class_weights(operation: str, input, target, weight, ignore_index) -> None:
@@ -212,7 +214,7 @@ def listed_classes(operation: str, input, target) -> None:
         count = input.shape[-1] if input.ndim else 1
         rule = f"target is out of range: every label is in [0, {count}), and -1 ends a list"
         holds = lambda part: bool(part.min() >= -1 and part.max() < count)  # noqa: E731
-        every(_call(operation, "target"), target, holds, rule, f"target.clamp(-1, {count - 1})")
+        check_elements(_call(operation, "target"), target, holds, rule, f"target.clamp(-1, {count - 1})")
 
 
 # ------------------------------------------------------------------------------------------------------------ options
@@ -338,7 +340,7 @@ def pivots_of_rows(operation: str, LU, pivots) -> None:
         most = LU.shape[-2]
         rule = f"Pivots given to {operation} must all be between 1 and LU.size(-2) = {most}"
         holds = lambda part: bool(part.min() >= 1 and part.max() <= most)  # noqa: E731
-        every(f"{operation}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
+        check_elements(f"{operation}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
 
 
 def unpacked_pivots(operation: str, LU_data, LU_pivots, unpack_pivots) -> None:
@@ -354,7 +356,7 @@ def pivoting(operation: str, pivot) -> None:
         raise OpError(f"{operation}(A, pivot=False)", "pivot=False", rule, "pivot=True")
 
 
-def reduced_by(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
+def resolve_reduction(size_average: bool | str | None, reduce: bool | None, reduction: str) -> str:
     """Return the reduction of the old options, or `reduction` if neither is given.
 
     OneFlow lacks the old options, so in a call in its order the reduction itself is in the place of the first one.

@@ -36,7 +36,7 @@ from sbpjax._core.tensor.storage.inplace import inplace as write_into
 
 from . import oneflow_dtypes, texts
 from .channels import channels
-from .checks import NUMBERS, no_number, reduced_by
+from .checks import NUMBERS, no_number, resolve_reduction
 from .public import public
 from .row import FN, NN, Row
 
@@ -44,7 +44,7 @@ _MISSING = inspect.Parameter.empty
 _FOLDER = os.path.dirname(os.path.dirname(__file__))  # derived functions are the library's own in a traceback
 
 
-def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> Callable:
+def derive_function(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> Callable:
     """Return a function of a row: ``"function"``, ``"nn"`` (that of `nn.functional`), ``"method"`` or an in-place one.
 
     The in-place method (``"inplace"``) and function (``"inplace function"``) differ in the name of the first argument.
@@ -62,7 +62,7 @@ def derived(row: Row, kind: str, at: Callable[[str, str], Callable | None]) -> C
     if row.call:
         return public(_make_alias(row, at), row.names, row.oneflow, bool(row.out), row.strict)
     if kind == "method":
-        return _with_several(derived(row, "function", at))
+        return _with_several(derive_function(row, "function", at))
     form = Form(row, row.resolve())
     plain = form.compiled(kind)
     if row.channels:
@@ -326,9 +326,9 @@ class Form:
         row, fn, defaults = self.row, self.fn, self._defaults()
         space = {
             "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
-            "_hashable": hashable, "_number": _number, "_several": _hashable_value, "_dtype": dtypes.np_of,
+            "_hashable": hashable, "_number": _number, "_several": _hashable_value, "_dtype": dtypes.as_np_dtype,
             "_write_into": write_into, "_into_out": into_out, "_listed": list_tensors, "_spread": _unpack_sequence,
-            "_reduced_by": reduced_by, "_NUMBERS": NUMBERS, "_no_number": no_number, "Tensor": Tensor,
+            "_reduced_by": resolve_reduction, "_NUMBERS": NUMBERS, "_no_number": no_number, "Tensor": Tensor,
             "Sequence": Sequence, "__name__": __name__, **self.defaults,
         }  # fmt: skip
         if row.check:

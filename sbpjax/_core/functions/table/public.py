@@ -15,12 +15,17 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sbpjax._core.tensor.calls.argument_errors import call_error, mismatch_error, plain_call, with_argument_errors
+from sbpjax._core.tensor.calls.argument_errors import (
+    call_error,
+    mismatch_error,
+    retry_with_plain_values,
+    with_argument_errors,
+)
 from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, rename_arguments
 from sbpjax._core.tensor.calls.binding import into_out
-from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, in_oneflow, parts
+from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, oneflow_parameter_order, parse_form
 from sbpjax._core.tensor.handle import dtype as dtypes
-from sbpjax._core.tensor.handle.plain_values import plain
+from sbpjax._core.tensor.handle.plain_values import to_python_value
 from sbpjax.errors import OpError
 
 
@@ -41,11 +46,11 @@ def public(
     if first in ("self", "input") and function.__name__ != "__init__":
         names = {**dict.fromkeys(("x", "input"), first), **names}
     takes = {there: here for there, here in names.items() if here in parameters or here in (REST, NOTHING)}
-    takes.update((there, here) for there, here in parts(oneflow) if there != here)
+    takes.update((there, here) for there, here in parse_form(oneflow) if there != here)
     takes = {
         a: b for a, b in takes.items() if a not in parameters or parameters[a].kind is inspect.Parameter.VAR_POSITIONAL
     }
-    order, same = in_oneflow(oneflow, list(parameters.values()))
+    order, same = oneflow_parameter_order(oneflow, list(parameters.values()))
     out = out and "out" not in parameters
     # A function that makes a tensor of numbers makes it in the dtype of ``out=``.
     dtype_at = _place_of_dtype(parameters) if out and {"dtype", "device"} <= parameters.keys() else -1
@@ -71,13 +76,13 @@ def public(
         if strict:
             wrong = mismatch_error(function, args, options)
             if wrong is not None:
-                args, options = plain(args), plain(options)
+                args, options = to_python_value(args), to_python_value(options)
                 if mismatch_error(function, args, options) is not None:
                     raise wrong
         try:
             result = function(*args, **options)
         except Exception as error:
-            again = plain_call(error, function, args, options)
+            again = retry_with_plain_values(error, function, args, options)
             if again is None:
                 better = call_error(error, function, args, options)
                 if better is error:
@@ -104,8 +109,11 @@ def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
     Raises:
         OpError: it is another.
     """
-    if dtype is not None and dtypes.of(dtype) != out.dtype:
-        seen, rule = f"out of {out.dtype.name}", f"dtype {dtypes.of(dtype).name} does not match dtype of out parameter"
+    if dtype is not None and dtypes.as_dtype(dtype) != out.dtype:
+        seen, rule = (
+            f"out of {out.dtype.name}",
+            f"dtype {dtypes.as_dtype(dtype).name} does not match dtype of out parameter",
+        )
         raise OpError(f"{function.__name__}(..., dtype=..., out=...)", seen, rule, "leave out dtype=")
     return out.dtype
 

@@ -29,7 +29,7 @@ from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.dispatch.op import CASTS, SAVES
 from sbpjax._core.tensor.handle.tensor import Tensor
 
-from .derive import derived
+from .derive import derive_function
 from .row import FN as FN
 from .row import INPLACE as INPLACE
 from .row import INPLACE_FN as INPLACE_FN
@@ -157,7 +157,7 @@ def find_function(namespace: str, name: str) -> Callable:
     row, kind = _PUBLIC_ROWS[namespace][name]
     function = row.made.get(kind)
     if function is None:
-        function = row.made[kind] = derived(row, kind, _find_or_none)
+        function = row.made[kind] = derive_function(row, kind, _find_or_none)
     return function
 
 
@@ -213,7 +213,7 @@ def reexport_hooks(
         if home is None:
             if "Tensor" in beside and callable(getattr(Tensor, name, None)):
                 return getattr(Tensor, name)
-            raise absent_names.absent(namespace, name)
+            raise absent_names.absent_name_error(namespace, name)
         value = space[name] = find_function(home, name)
         return value
 

@@ -85,13 +85,13 @@ def _seconds(fn: Callable, *arrays) -> float:
     return statistics.median(times)
 
 
-def _everywhere(placement: Placement, shape: tuple[int, ...], dtype) -> jax.Array:
+def _replicated_ones(placement: Placement, shape: tuple[int, ...], dtype) -> jax.Array:
     """Return ones on every device, the same."""
     sharding = NamedSharding(placement.auto_mesh, PartitionSpec())
     return jax.jit(lambda: jnp.ones(shape, dtype), out_shardings=sharding)()
 
 
-def _local(placement: Placement, fn: Callable) -> Callable:
+def _jit_per_rank(placement: Placement, fn: Callable) -> Callable:
     """Return a function that every rank runs on the whole of its arguments."""
     spec = PartitionSpec()
     return jax.jit(jax.shard_map(fn, mesh=placement.auto_mesh, in_specs=spec, out_specs=spec, check_vma=False))
@@ -100,9 +100,9 @@ def _local(placement: Placement, fn: Callable) -> Callable:
 def _flops(placement: Placement, dtype) -> float:
     """Return the flop/s of a product of square matrices, all devices at once; the largest size that stays quick."""
     best, side = 0.0, 256
-    product = _local(placement, lambda a: a @ a)
+    product = _jit_per_rank(placement, lambda a: a @ a)
     while side <= 8192:
-        seconds = _seconds(product, _everywhere(placement, (side, side), dtype))
+        seconds = _seconds(product, _replicated_ones(placement, (side, side), dtype))
         best = max(best, 2.0 * side**3 / seconds)
         if seconds > _LONG_ENOUGH_S:
             break
@@ -113,9 +113,9 @@ def _flops(placement: Placement, dtype) -> float:
 def _memory(placement: Placement) -> float:
     """Return the bytes per second that a device reads and writes, all devices at once."""
     best, count = 0.0, 1 << 20
-    step = _local(placement, lambda a: a * 1.5 + 1.0)
+    step = _jit_per_rank(placement, lambda a: a * 1.5 + 1.0)
     while count <= 1 << 28:
-        seconds = _seconds(step, _everywhere(placement, (count,), jnp.float32))
+        seconds = _seconds(step, _replicated_ones(placement, (count,), jnp.float32))
         best = max(best, 8.0 * count / seconds)
         if seconds > _LONG_ENOUGH_S:
             break
@@ -141,14 +141,14 @@ def _link(placement: Placement, axis: int) -> Link:
 def _all_reduce_s(placement: Placement, axis: int, nbytes: int) -> float:
     """Return the time of one all-reduce over a mesh axis."""
     name = placement.axis_names[axis]
-    x = _everywhere(placement, (nbytes // 4,), np.float32)
+    x = _replicated_ones(placement, (nbytes // 4,), np.float32)
     share = 1.0 / placement.hierarchy[axis]
 
     def run(times: int) -> float:
         def iteration(_, y):
             return jax.lax.psum(y, name) * share
 
-        return _seconds(_local(placement, lambda y: jax.lax.fori_loop(0, times, iteration, y)), x)
+        return _seconds(_jit_per_rank(placement, lambda y: jax.lax.fori_loop(0, times, iteration, y)), x)
 
     short, long = run(_SHORT), run(_LONG)
     return max(long - short, 1e-2 * long) / (_LONG - _SHORT)

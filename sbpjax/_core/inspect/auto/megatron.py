@@ -106,7 +106,7 @@ class _Walk:
         position, chain = self.waiting[v]
         code = self.decided.get(position)
         for eqn in reversed(chain):
-            code = None if code is None else _through(eqn, code, self.size, forward=True)
+            code = None if code is None else _propagate_code(eqn, code, self.size, forward=True)
         return code
 
     def _copy(self, v: Var, copy: Var) -> None:
@@ -176,7 +176,7 @@ class _Walk:
     def _decide(self, v: Var, code: int) -> None:
         position, chain = self.waiting[v]
         for eqn in chain:
-            code = _through(eqn, code, self.size, forward=False)
+            code = _propagate_code(eqn, code, self.size, forward=False)
         self.decided.setdefault(position, code)
 
     def _loop(self, eqn) -> None:
@@ -214,7 +214,7 @@ def _nbytes(v: Any) -> int:
     return v.aval.size * v.aval.dtype.itemsize
 
 
-def _through(eqn, code: int, size: int, *, forward: bool) -> int:
+def _propagate_code(eqn, code: int, size: int, *, forward: bool) -> int:
     """Return the code of an equation's result given that of its first operand, or the other way round; B if none is."""
     if code == B:
         return B

@@ -30,7 +30,7 @@ from sbpjax.graph.pipeline.p2p_transfer import here
 from sbpjax.graph.pipeline.schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
 from sbpjax.sbp.layout import Layout
 
-from .sizes import waiting
+from .sizes import peak_saved_bytes
 
 _COLOURS = {FORWARD: "#4c78a8", BACKWARD: "#f58518", BOTH: "#b279a2", "W": "#72b7b2"}
 
@@ -165,7 +165,7 @@ def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
     every = processes.current().exchange(f"pipeline_report of {program.operation}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retime_schedule(body.schedule, works)
-    peak = [waiting(pipeline, place) for place in pipeline.stages]
+    peak = [peak_saved_bytes(pipeline, place) for place in pipeline.stages]
     each = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
     return PipelineReport(graph.name, timed, each, peak)
 

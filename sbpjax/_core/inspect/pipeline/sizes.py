@@ -90,7 +90,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
                 **count,
                 inputs=sum(local_bytes(x) for x in given if x is not None and x.placement == place),
                 results=_results(program, place),
-                activations=waiting(pipeline, place),
+                activations=peak_saved_bytes(pipeline, place),
                 gradients=_sums(pipeline, place),
                 temporaries=max(_temporaries(t, requested) for t in pipeline.compiled if t.task.placement == place),
                 compiled=requested,
@@ -135,7 +135,7 @@ def local_bytes(layout: Layout) -> int:
     return math.prod(layout.local_shape) * layout.dtype.itemsize
 
 
-def waiting(pipeline: Any, place: Any) -> int:
+def peak_saved_bytes(pipeline: Any, place: Any) -> int:
     """Return the bytes per device of the values that wait on a stage, at the fullest moment, for a backward."""
     body = pipeline.body
     if body is None:

@@ -98,7 +98,7 @@ def scaled_dot_product_attention(
     is_long = is_long or any(across)
     if dropout_p == 0 and (is_long if implementation == "auto" else implementation != "plain"):
         kernel = "auto" if implementation == "kernel" else implementation
-        return _as_one(query, key, value, attn_mask, segments, how, kernel, across, head_parts)
+        return _attend_in_groups(query, key, value, attn_mask, segments, how, kernel, across, head_parts)
     wide = compute_dtype(query.dtype)
     groups = query.shape[-3] // key.shape[-3] if enable_gqa and query.ndim > 2 else 1
     q = cast(query, wide) if groups == 1 else _group_heads(cast(query, wide), groups)
@@ -113,7 +113,7 @@ def scaled_dot_product_attention(
     return out if groups == 1 else lax.reshape(out, (*query.shape[:-1], value.shape[-1]))
 
 
-def _as_one(query, key, value, mask, segments, how: Scores, kernel: str, across: tuple, head_parts: int):
+def _attend_in_groups(query, key, value, mask, segments, how: Scores, kernel: str, across: tuple, head_parts: int):
     """Return attention as one primitive, whose queries have a dim of groups before T, whatever their rank."""
     grouped = query.ndim > 2 and query.shape[-3] != key.shape[-3]
     groups = query.shape[-3] // key.shape[-3] if grouped else 1
@@ -274,7 +274,7 @@ def _weights(scores, mask, segments, how: Scores, groups: int):
         row, key = (lax.broadcasted_iota(np.int32, scores.shape[-2:], d) for d in (0, 1))
         hides.append(in_window(row, key, how.window))
     if segments is not None:
-        hides.append(_same(segments[0], segments[1], groups))
+        hides.append(_segment_mask(segments[0], segments[1], groups))
     if mask is not None:
         mask = _mask_of_groups(mask, groups) if groups > 1 and mask.ndim > 2 else mask
         if mask.dtype == BOOL:
@@ -292,7 +292,7 @@ def _weights(scores, mask, segments, how: Scores, groups: int):
     return lax.select_n(keep, lax.full_like(weights, 0), weights)
 
 
-def _same(rows, keys, groups: int):
+def _segment_mask(rows, keys, groups: int):
     """Return ``(..., 1, T, S)``, with groups ``(..., 1, 1, T, S)``: where segments ``(..., 1, T)`` and keys' agree."""
     shape = (*joint_shape(rows.shape[:-1], keys.shape[:-1]), rows.shape[-1], keys.shape[-1])
     same = lax.eq(

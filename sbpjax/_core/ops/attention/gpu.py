@@ -18,7 +18,7 @@ from .scores import EVERY_KEY, Scores
 NAME = "cudnn"
 
 
-def refusal(q, k, v, mask, segments, how: Scores) -> str | None:
+def unsupported_reason(q, k, v, mask, segments, how: Scores) -> str | None:
     """Return why the kernel does not compute this; None if it does."""
     width, (_, right) = q.shape[-1], how.window
     reasons = {

@@ -29,7 +29,7 @@ from jax.interpreters import ad, batching
 
 from sbpjax._core.jax_private import Primitive, prim_requires_devices_during_lowering
 
-from ..own_primitives import by_formula, register
+from ..own_primitives import jvp_from_formula, register
 from ..promote import BOOL, compute_dtype
 from . import blocks as attention_blocks
 from . import gpu as attention_gpu
@@ -180,8 +180,8 @@ def _transpose(cts, *operands, masked, mask_grad, **params):
 
 
 ad.primitive_jvps[attention_p] = _jvp
-ad.primitive_jvps[attention_grad_p] = by_formula(_gradients, attention_grad_p)
-ad.primitive_jvps[attention_tangent_p] = by_formula(_tangents, attention_tangent_p)
+ad.primitive_jvps[attention_grad_p] = jvp_from_formula(_gradients, attention_grad_p)
+ad.primitive_jvps[attention_tangent_p] = jvp_from_formula(_tangents, attention_tangent_p)
 ad.primitive_transposes[attention_tangent_p] = _transpose
 
 

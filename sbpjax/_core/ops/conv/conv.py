@@ -76,10 +76,10 @@ def _padding(padding, sizes, stride, dilation, op: str):
         return [(t // 2, t - t // 2) for t in total]
     if isinstance(padding, str):
         fail("value", f"{op}(padding={padding!r})", "a text", "padding is 'same', 'valid' or numbers", "padding=0")
-    return [(p, p) for p in _natural(per_dim(padding, n, "padding"), "padding", op)]
+    return [(p, p) for p in _check_non_negative(per_dim(padding, n, "padding"), "padding", op)]
 
 
-def _natural(sizes: tuple, name: str, op: str) -> tuple:
+def _check_non_negative(sizes: tuple, name: str, op: str) -> tuple:
     """Return sizes along dims, none of which is negative."""
     if min(sizes) < 0:
         fail("value", f"{op}({name}={sizes})", f"{name}={sizes}", f"negative {name} is not supported", f"{name}=0")
@@ -152,7 +152,7 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
     if groups == 1 and max(dilation) == 1 and _is_tiny(x.shape[2:], weight.shape[2:], stride, ends):
         return _finish(_product(x, weight, stride, ends), bias, single)
     # Of real floats; other numbers are rare, and XLA has no transposed convolution of some.
-    special = groups > 1 or is_pointwise(weight.shape[2:], ends) or _reads_little(x, weight, stride, ends, dilation)
+    special = groups > 1 or is_pointwise(weight.shape[2:], ends) or _has_few_outputs(x, weight, stride, ends, dilation)
     if category(x.dtype) == 2 and special:
         out = convolution(x, weight, strides=stride, padding=ends, dilation=dilation, groups=groups)
         return _finish(out, bias, single)
@@ -162,7 +162,7 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
     return _finish(out, bias, single)
 
 
-def _reads_little(x, weight, stride, ends, dilation) -> bool:
+def _has_few_outputs(x, weight, stride, ends, dilation) -> bool:
     """Return whether the kernels are large relative to their input; unknown, so False, for a free batch."""
     counts = outputs(x.shape[2:], weight.shape[2:], stride, ends, dilation)
     known = all(isinstance(n, int) for n in (x.shape[0], *counts))
@@ -275,8 +275,8 @@ def conv_transpose(x, weight, bias=None, /, stride=1, padding=0, output_padding=
     _check(x, weight, weight.shape[0], groups, op)
     _fits_bias(bias, weight, weight.shape[1] * groups, op)
     stride, dilation = per_dim(stride, n, "stride"), per_dim(dilation, n, "dilation")
-    padding = _natural(per_dim(padding, n, "padding"), "padding", op)
-    extra = _natural(per_dim(output_padding, n, "output_padding"), "output_padding", op)
+    padding = _check_non_negative(per_dim(padding, n, "padding"), "padding", op)
+    extra = _check_non_negative(per_dim(output_padding, n, "output_padding"), "output_padding", op)
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation)):
         fail(
             "value",

@@ -88,13 +88,13 @@ def kernel(x, y, p, by_xla: Callable):
     groups = p["groups"]
     if groups == 1:
         few = conv_products.are_few(x.shape[0], y.shape[2:], y.shape[1])
-        return conv_products.kernel(x, y, p) if few else by_xla(x, y, p)
+        return conv_products.kernel_gradient(x, y, p) if few else by_xla(x, y, p)
     images, outs = (jnp.moveaxis(a.reshape(a.shape[0], groups, -1, *a.shape[2:]), 1, 0) for a in (x, y))
     if images.shape[2] == 1:
         found = lax.map(lambda pair: by_xla(*pair, {**p, "groups": 1}), (images, outs))
         return found.reshape(-1, *found.shape[2:])
     pairs = lax.optimization_barrier((images, outs))
-    return lax.map(lambda pair: conv_products.kernel(*pair, p), pairs).reshape(y.shape[1], -1, *p["window"])
+    return lax.map(lambda pair: conv_products.kernel_gradient(*pair, p), pairs).reshape(y.shape[1], -1, *p["window"])
 
 
 def swap_channels(w, groups: int):

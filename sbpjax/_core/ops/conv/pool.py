@@ -44,7 +44,7 @@ def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int,
     ]
 
 
-def _reaching(kernel: int, stride: int, padding: int, dilation: int, count: int) -> tuple[int, int]:
+def _trim_padding(kernel: int, stride: int, padding: int, dilation: int, count: int) -> tuple[int, int]:
     """Return kernel and padding without the window's first elements that are padding in every window."""
     before = min(max(-((count - 1) * stride - padding) // dilation, 0), kernel - 1)
     return kernel - before, padding - before * dilation
@@ -103,7 +103,7 @@ def _first_max(values, places):
     return best, best_place
 
 
-def largest(x, dim: int):
+def pooling_argmax(x, dim: int):
     """Return the int64 place of the first largest element along a dim, or of the last NaN, as torch's pooling does."""
     x = lax.stop_gradient(x)
     first = lax.argmax(x, dim, INT64)
@@ -136,7 +136,7 @@ def max_pool(
     for i in reversed(range(n)):
         kernel, step, ends, spread_, count = dims[i]
         dim = i + 2
-        kernel, ends = _reaching(kernel, step, ends, spread_, count)
+        kernel, ends = _trim_padding(kernel, step, ends, spread_, count)
         values = _windows(x, dim, kernel, step, ends, spread_, count, lowest)
         places = []
         if return_indices:
@@ -246,7 +246,7 @@ def avg_pool(
             x = lax.reshape(x, (*x.shape[:dim], count, kernel, *x.shape[dim + 1 :]))
             x = lax.reduce_sum(x, (dim + 1,))
         else:
-            reaching = _reaching(kernel, step, ends, 1, count)
+            reaching = _trim_padding(kernel, step, ends, 1, count)
             x = functools.reduce(lax.add, _windows(x, dim, reaching[0], step, reaching[1], 1, count, 0))
         if divisor_override is None:
             found = _counts(sizes[i], kernel, step, ends, count, count_include_pad)
@@ -430,7 +430,7 @@ def _adaptive_max(x, n: int, output_size, return_indices: bool):
             continue
         for a, b in _spans(sizes[i], targets[i]):
             part = lax.slice_in_dim(x, a, b, axis=dim)
-            best = largest(part, dim)
+            best = pooling_argmax(part, dim)
             values.append(lax.expand_dims(pick(part, best, dim), (dim,)))
             if place is not None:
                 inner = pick(lax.slice_in_dim(place, a, b, axis=dim), best, dim)

@@ -76,13 +76,13 @@ def output(x, w, p, counts):
     groups, images = p["groups"], x.shape[0]
     kernels = w.reshape(groups, w.shape[0] // groups, -1)
     if groups == 1:
-        found = lax.dot_general(kernels[0], read(x, p, counts), (((1,), (0,)), ((), ())))
+        found = lax.dot_general(kernels[0], gather_windows(x, p, counts), (((1,), (0,)), ((), ())))
     elif math.prod(w.shape[1:]) * groups * images * math.prod(counts) <= _AT_ONCE:
-        windows = read(x, p, counts).reshape(groups, kernels.shape[2], -1)
+        windows = gather_windows(x, p, counts).reshape(groups, kernels.shape[2], -1)
         found = lax.dot_general(kernels, windows, (((2,), (1,)), ((0,), (0,))))
     else:
         parts = lax.optimization_barrier(jnp.moveaxis(x.reshape(images, groups, -1, *x.shape[2:]), 1, 0))
-        found = lax.map(lambda pair: pair[1] @ read(pair[0], p, counts), (parts, kernels))
+        found = lax.map(lambda pair: pair[1] @ gather_windows(pair[0], p, counts), (parts, kernels))
     return jnp.swapaxes(found.reshape(w.shape[0], images, *counts), 0, 1)
 
 
@@ -102,14 +102,14 @@ def image(y, w, p):
     return jnp.swapaxes(_add_windows(lax.optimization_barrier(windows), p, counts, 2), 0, 1)
 
 
-def kernel(x, y, p):
+def kernel_gradient(x, y, p):
     """Return the gradient of dense kernels, of that of the output `y`; other arguments as in `output`."""
     outs = lax.optimization_barrier(jnp.swapaxes(y, 0, 1)).reshape(y.shape[1], -1)
-    found = lax.dot_general(outs, read(x, p, y.shape[2:]), (((1,), (1,)), ((), ())))
+    found = lax.dot_general(outs, gather_windows(x, p, y.shape[2:]), (((1,), (1,)), ((), ())))
     return found.reshape(y.shape[1], x.shape[1], *p["window"])
 
 
-def read(x, p, counts):
+def gather_windows(x, p, counts):
     """Return the windows of the outputs of images ``(N, C, ...)``, ``(C · window, N · outputs)``."""
     ends = [(0, 0, 0)] * 2 + [(low, high, 0) for low, high in p["padding"]]
     # Read once for every element of the window: it must not be computed anew for each.

@@ -15,7 +15,7 @@ from ..dims import fail
 from ..promote import INT64, cast, compute_dtype, floats
 from ..shapes.gather import check_index, scatter, take_along
 from .conv import _add_batch_dim, per_dim
-from .pool import _geometry, _windows, largest
+from .pool import _geometry, _windows, pooling_argmax
 
 
 def max_unpool(x, indices, /, n: int, kernel_size, stride=None, padding=0, output_size=None):
@@ -199,7 +199,7 @@ def fractional_max_pool(x, samples, /, n: int, kernel_size, output_size, return_
     values = take_along(lax.reshape(x, (*x.shape[:2], math.prod(sizes))), place, 2)
     windows = (*x.shape[:2], math.prod(counts), cells)
     values, place = lax.reshape(values, windows), lax.reshape(place, windows)
-    best = lax.expand_dims(largest(values, 3), (3,))
+    best = lax.expand_dims(pooling_argmax(values, 3), (3,))
     shape = (*x.shape[1 if single else 0 : 2], *counts)
     out = lax.reshape(take_along(values, best, 3), shape)
     return (out, lax.reshape(take_along(place, best, 3), shape)) if return_indices else out

@@ -116,7 +116,7 @@ def outer(x, y, starts, sizes, *, on_cpu: bool = True):
     return lax.fori_loop(np.int32(0), tiles.count, tile, start).astype(x.dtype)
 
 
-def packed(x, starts, sizes):
+def pack_rows(x, starts, sizes):
     """Return rows of all sequences as ``(L · M, ·)``, group by group from the first row, for kernels of one sequence.
 
     Args:

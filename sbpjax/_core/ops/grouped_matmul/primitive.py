@@ -173,7 +173,7 @@ def _as_matrices(x, starts, sizes):
 def _pack_for_kernel(arrays, starts, sizes, is_packed: bool):
     """Return rows as one sequence, group by group from the first row, sizes, and how to bring a result back."""
     if not is_packed or arrays[0].shape[0] > 1:
-        return in_tiles.packed(arrays, starts, sizes)
+        return in_tiles.pack_rows(arrays, starts, sizes)
     own = (jnp.arange(arrays[0].shape[1], dtype=np.int32) < sizes[0].sum(dtype=np.int32))[:, None]
     return [v[0] for v in arrays], sizes[0], lambda found: jnp.where(own, found, 0)[None]
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from ..arithmetic import add, sub
-from ..dims import fail, one, restore, several
+from ..dims import fail, one, restore_dims, several
 from ..promote import broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote_types
 from ..reductions.reduce import norm as _vector_norm
 
@@ -21,9 +21,9 @@ from ..reductions.reduce import norm as _vector_norm
 def _statistics(x, axes):
     """Return (mean, biased variance) over ``axes`` with the dims kept, and x minus the mean."""
     count = np.asarray(math.prod(x.shape[d] for d in axes), x.dtype)
-    mean = restore(lax.div(lax.reduce_sum(x, axes), count), axes, True)
+    mean = restore_dims(lax.div(lax.reduce_sum(x, axes), count), axes, True)
     centered = lax.sub(x, mean)
-    variance = restore(lax.div(lax.reduce_sum(lax.square(centered), axes), count), axes, True)
+    variance = restore_dims(lax.div(lax.reduce_sum(lax.square(centered), axes), count), axes, True)
     return mean, variance, centered
 
 
@@ -109,7 +109,7 @@ def rms_norm(x, weight=None, /, normalized_shape: int | tuple[int, ...] | None =
     wide = cast(x, compute_dtype(x.dtype))
     eps = float(np.finfo(wide.dtype).eps) if eps is None else eps
     count = np.asarray(math.prod(x.shape[d] for d in axes), wide.dtype)
-    square = restore(lax.div(lax.reduce_sum(lax.square(wide), axes), count), axes, True)
+    square = restore_dims(lax.div(lax.reduce_sum(lax.square(wide), axes), count), axes, True)
     return cast(_affine(_scale_by_deviation(wide, square, eps), weight, None, axes), x.dtype)
 
 

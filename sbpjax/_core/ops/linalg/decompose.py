@@ -24,7 +24,7 @@ from ..promote import cast, compute_dtype, is_float
 _EXACT = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.complex64), np.dtype(np.complex128))
 
 
-def matrices(op: str, *arrays, square: bool = False) -> None:
+def check_matrices(op: str, *arrays, square: bool = False) -> None:
     """Raise unless all arrays are stacks of matrices of one dtype that LAPACK has."""
     for x in arrays:
         if x.ndim < 2:
@@ -72,7 +72,7 @@ def cholesky_ex(x, /, upper: bool = False):
     Returns:
         The factor (NaN where it does not exist), and int32 ``(...)``: 0, or 1 where it does not.
     """
-    matrices("linalg.cholesky", x, square=True)
+    check_matrices("linalg.cholesky", x, square=True)
     x = adjoint(x) if upper else x
     symmetric = (x + adjoint(x)) / 2
     read = lax.stop_gradient(jnp.tril(x) - symmetric)  # in value the lower triangle, in gradient both
@@ -88,7 +88,7 @@ def cholesky(x, /, upper: bool = False):
 
 def cholesky_solve(b, factor, /, upper: bool = False):
     """Return x with ``A x = b``, where ``factor`` is the Cholesky factor of A."""
-    matrices("cholesky_solve", b, factor)
+    check_matrices("cholesky_solve", b, factor)
     batch = np.broadcast_shapes(b.shape[:-2], factor.shape[:-2])
     b, factor = (jnp.broadcast_to(z, (*batch, *z.shape[-2:])) for z in (b, factor))
     lower = adjoint(factor) if upper else factor
@@ -108,7 +108,7 @@ def cholesky_solve(b, factor, /, upper: bool = False):
 
 def cholesky_inverse(factor, /, upper: bool = False):
     """Return the inverse of the matrix whose Cholesky factor is given."""
-    matrices("cholesky_inverse", factor, square=True)
+    check_matrices("cholesky_inverse", factor, square=True)
     return cholesky_solve(identity(factor, factor.shape[-1]), factor, upper=upper)
 
 
@@ -127,7 +127,7 @@ def singular(lu) -> jax.Array:
 
 def lu_factor(x, /):
     """Return LU in one matrix, LAPACK's pivots counted from 1, and where U is singular (int32, 0 for nowhere)."""
-    matrices("linalg.lu_factor", x)
+    check_matrices("linalg.lu_factor", x)
     lu, pivots, _ = lax.linalg.lu(x)
     return lu, pivots.astype(np.int32) + np.int32(1), singular(lu)
 
@@ -149,7 +149,7 @@ def lu_unpack(lu, pivots, /, unpack_data: bool = True, unpack_pivots: bool = Tru
 
 def lu(x, /, pivot: bool = True):
     """Return P, L, U with ``x = P L U``."""
-    matrices("linalg.lu", x)
+    check_matrices("linalg.lu", x)
     if not pivot:
         fail("shape", "linalg.lu(pivot=False)", "a tensor on the CPU", "LU without pivoting needs a GPU", "pivot=True")
     packed, pivots, _ = lax.linalg.lu(x)
@@ -189,13 +189,13 @@ def _det_jvp(primals, tangents):
 
 def det(x, /):
     """Return the determinants of square matrices; the gradient at a singular one is 0, as torch's."""
-    matrices("linalg.det", x, square=True)
+    check_matrices("linalg.det", x, square=True)
     return _det(x)
 
 
 def slogdet(x, /):
     """Return the sign (a unit complex number) and the logarithm of the absolute value of determinants."""
-    matrices("linalg.slogdet", x, square=True)
+    check_matrices("linalg.slogdet", x, square=True)
     packed, _, order = lax.linalg.lu(x)
     pivots = jnp.diagonal(packed, axis1=-2, axis2=-1)
     size = jnp.abs(pivots)
@@ -223,7 +223,7 @@ def qr(x, /, mode: str = "reduced"):
         x: ``(..., M, N)``.
         mode: ``"reduced"`` gives K = min(M, N) columns of Q, ``"complete"`` M, ``"r"`` an empty Q.
     """
-    matrices("linalg.qr", x)
+    check_matrices("linalg.qr", x)
     if mode not in ("reduced", "complete", "r"):
         rule = "qr received unrecognized mode: it is one of 'reduced' (the default), 'r', or 'complete'"
         fail("shape", f"linalg.qr(mode={mode!r})", f"mode={mode!r}", rule, "mode='reduced'")
@@ -251,7 +251,7 @@ def svd(x, /, full_matrices: bool = True):
         x: ``(..., M, N)``.
         full_matrices: give all M columns of U and N rows of V^H; gradients go through the first min(M, N).
     """
-    matrices("linalg.svd", x)
+    check_matrices("linalg.svd", x)
     m, n = x.shape[-2:]
     u, s, vh = _svd(x, full_matrices=False)
     if full_matrices and m != n:
@@ -265,7 +265,7 @@ def svd(x, /, full_matrices: bool = True):
 
 def svdvals(x, /):
     """Return the singular values of matrices, largest first."""
-    matrices("linalg.svdvals", x)
+    check_matrices("linalg.svdvals", x)
     return _svd(x, full_matrices=False, compute_uv=False)
 
 
@@ -280,7 +280,7 @@ def _triangle(uplo: str, op: str) -> bool:
 
 def eigh(x, /, UPLO: str = "L"):
     """Return the eigenvalues of Hermitian matrices, smallest first, and their eigenvectors as columns."""
-    matrices("linalg.eigh", x, square=True)
+    check_matrices("linalg.eigh", x, square=True)
     lower = _triangle(UPLO.upper() if isinstance(UPLO, str) else UPLO, "linalg.eigh")
     vectors, values = lax.linalg.eigh(_hermitian(x, lower), symmetrize_input=False)
     return values, vectors
@@ -323,7 +323,7 @@ def _eig_jvp(primals, tangents):
 
 def eig(x, /):
     """Return the complex eigenvalues of square matrices and their eigenvectors, of length 1, as columns."""
-    matrices("linalg.eig", x, square=True)
+    check_matrices("linalg.eig", x, square=True)
     return _eig(x)
 
 
@@ -334,13 +334,13 @@ def eigvals(x, /):
 
 def householder_product(x, tau, /):
     """Return the first N columns of the product of Householder reflections, as LAPACK's ``orgqr``."""
-    matrices("linalg.householder_product", x)
+    check_matrices("linalg.householder_product", x)
     return _multiply_reflectors(x, tau)
 
 
 def reflections(x, /):
     """Return the Householder reflections of a QR factorisation with its upper triangle, as LAPACK's ``geqrf``."""
-    matrices("geqrf", x)
+    check_matrices("geqrf", x)
     packed, tau = jnp.linalg.qr(x, mode="raw")  # NumPy's form: transposed
     return jnp.swapaxes(packed, -1, -2), tau
 
@@ -355,7 +355,7 @@ def reflect(x, tau, other, /, left: bool = True, transpose: bool = False):
         left: multiply from the left.
         transpose: multiply by the conjugate transpose.
     """
-    matrices("ormqr", x, other)
+    check_matrices("ormqr", x, other)
     same_dtype("ormqr", x, tau)
     m, k = x.shape[-2], min(x.shape[-2:])
     sizes = f"input {x.shape}, tau {tau.shape}, other {other.shape}"
@@ -404,7 +404,7 @@ _MOST_SQUARINGS = 16
 def matrix_exp(x, /):
     """Return the exponentials of square matrices: the series of ``x / 2**s``, squared s times."""
     wide = cast(x, compute_dtype(x.dtype))
-    matrices("linalg.matrix_exp", wide, square=True)
+    check_matrices("linalg.matrix_exp", wide, square=True)
     if wide.size == 0:
         return x
     degree, bound = _SERIES[np.finfo(wide.dtype).dtype.itemsize]

@@ -59,7 +59,7 @@ def spell_equation(given: tuple) -> tuple[str, tuple]:
     return ",".join(term(d) for d in dims) + out, tensors
 
 
-def _bad(equation: str, operands, rule: str, fix: str):
+def _raise_shape_error(equation: str, operands, rule: str, fix: str):
     fail("shape", f"einsum({equation!r})", "shapes " + ", ".join(str(x.shape) for x in operands), rule, fix)
 
 
@@ -69,7 +69,7 @@ def _parse(equation: str, operands) -> tuple[list[str], str]:
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
-        _bad(
+        _raise_shape_error(
             equation,
             operands,
             f"{len(terms)} terms need as many operands, got {len(operands)}",
@@ -80,7 +80,7 @@ def _parse(equation: str, operands) -> tuple[list[str], str]:
     for term, x in zip(terms, operands):
         named = term.replace("...", "", 1)
         if not set(named) <= set(string.ascii_letters):
-            _bad(
+            _raise_shape_error(
                 equation,
                 operands,
                 f"labels are letters, and ... once per term; got {term!r}",
@@ -88,7 +88,7 @@ def _parse(equation: str, operands) -> tuple[list[str], str]:
             )
         extra = x.ndim - len(named)
         if extra < 0 or ("..." not in term and extra):
-            _bad(
+            _raise_shape_error(
                 equation, operands, f"the term {term!r} names every dim of shape {x.shape}", "name each dim, or use ..."
             )
         widest = max(widest, extra)
@@ -99,7 +99,7 @@ def _parse(equation: str, operands) -> tuple[list[str], str]:
         out = right.replace("...", dots)
         for c in out:
             if out.count(c) > 1 or c not in joined:
-                _bad(
+                _raise_shape_error(
                     equation,
                     operands,
                     f"the output label {c!r} occurs once there and in an input",
@@ -111,7 +111,9 @@ def _parse(equation: str, operands) -> tuple[list[str], str]:
     for labels, x in zip(spelled, operands):
         for c, size in zip(labels, x.shape):
             if size != 1 and sizes.setdefault(c, size) != size:
-                _bad(equation, operands, f"label {c!r} has sizes {sizes[c]} and {size}", "make them equal, or 1")
+                _raise_shape_error(
+                    equation, operands, f"label {c!r} has sizes {sizes[c]} and {size}", "make them equal, or 1"
+                )
     return spelled, out
 
 

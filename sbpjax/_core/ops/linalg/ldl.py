@@ -19,7 +19,7 @@ import numpy as np
 from jax import lax
 
 from ..dims import fail
-from .decompose import matrices
+from .decompose import check_matrices
 
 _ALPHA = (1 + math.sqrt(17)) / 8  # bounds the growth of elements
 
@@ -38,7 +38,7 @@ def ldl_factor_ex(x, /, hermitian: bool = False):
         x: ``(..., N, N)``, symmetric, or Hermitian if `hermitian`; only the lower triangle is read.
         hermitian: whether the other triangle of a complex matrix is the conjugate.
     """
-    matrices("linalg.ldl_factor_ex", x, square=True)
+    check_matrices("linalg.ldl_factor_ex", x, square=True)
     hermitian = hermitian and jnp.iscomplexobj(x)
     return _over_batch(lambda a: _factor(a, hermitian), x.ndim - 2)(lax.stop_gradient(x))
 
@@ -114,8 +114,8 @@ def ldl_solve(packed, pivots, b, /, hermitian: bool = False):
         b: ``(..., N, K)``; batch dims broadcast.
         hermitian: as it was decomposed.
     """
-    matrices("linalg.ldl_solve", packed, square=True)
-    matrices("linalg.ldl_solve", packed, b)
+    check_matrices("linalg.ldl_solve", packed, square=True)
+    check_matrices("linalg.ldl_solve", packed, b)
     n = packed.shape[-1]
     if b.shape[-2] != n or pivots.shape != packed.shape[:-1] or pivots.dtype.kind != "i":
         rule = "LD (..., N, N), integer pivots of LD.shape[:-1], B (..., N, K)"

@@ -15,7 +15,7 @@ from jax import lax
 from ..dims import fail, one
 from ..promote import cast, is_float
 from ..reductions import reduce
-from .decompose import matrices, svdvals
+from .decompose import check_matrices, svdvals
 from .solve import inv_ex
 
 ORDERS = ("fro", "nuc", math.inf, -math.inf, 1, -1, 2, -2)
@@ -59,12 +59,12 @@ def matrix_norm(x, /, ord="fro", dim: tuple[int, int] = (-2, -1), keepdim: bool 
 
 def cond(x, /, p=None):
     """Return condition numbers: the norm of a matrix times that of its inverse; infinite for a singular one."""
-    matrices("linalg.cond", x)
+    check_matrices("linalg.cond", x)
     if p is None or (p in (2, -2) and not isinstance(p, str)):
         s = svdvals(x)
         ratio = s[..., 0] / s[..., -1]
         return ratio if p in (None, 2) else s[..., -1] / s[..., 0]
-    matrices("linalg.cond", x, square=True)
+    check_matrices("linalg.cond", x, square=True)
     inverse, info = inv_ex(x)
     value = matrix_norm(x, ord=p) * matrix_norm(inverse, ord=p)
     return jnp.where(info == 0, value, jnp.full((), np.inf, value.dtype))

@@ -16,7 +16,7 @@ from jax import lax
 from ..dims import fail
 from ..promote import INT64, cast, is_float
 from ..reductions.products import running_product
-from .decompose import adjoint, dot, eigh, identity, matrices, singular, svd, svdvals
+from .decompose import adjoint, check_matrices, dot, eigh, identity, singular, svd, svdvals
 
 
 def _back(packed, order, b, trans: int):
@@ -53,9 +53,9 @@ def solve_ex(a, b, /, left: bool = True):
         b: ``(..., N, K)``, or vectors ``(..., N)`` in the batch shape of a.
         left: whether the matrix is on the left of x.
     """
-    matrices("linalg.solve", a, square=True)
+    check_matrices("linalg.solve", a, square=True)
     if b.dtype != a.dtype:
-        matrices("linalg.solve", a, jnp.zeros((1, 1), b.dtype))
+        check_matrices("linalg.solve", a, jnp.zeros((1, 1), b.dtype))
     vector = b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
     if vector:
         if not left:
@@ -76,7 +76,7 @@ def solve_ex(a, b, /, left: bool = True):
 
 def inv_ex(a, /):
     """Return the inverses of square matrices, and where there is none (int32, 0 for nowhere)."""
-    matrices("linalg.inv", a, square=True)
+    check_matrices("linalg.inv", a, square=True)
     return _solve_stacks(a, identity(a, a.shape[-1]))
 
 
@@ -100,7 +100,7 @@ def lu_solve(packed, pivots, b, /, left: bool = True, adjoint: bool = False):
 
 def solve_triangular(a, b, /, upper: bool, left: bool = True, unitriangular: bool = False):
     """Return x with ``a x = b`` for triangular matrices; the other triangle is not read."""
-    matrices("linalg.solve_triangular", a, b)
+    check_matrices("linalg.solve_triangular", a, b)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = (jnp.broadcast_to(z, (*batch, *z.shape[-2:])) for z in (a, b))
     return lax.linalg.triangular_solve(a, b, left_side=left, lower=not upper, unit_diagonal=unitriangular)
@@ -123,7 +123,7 @@ def _bounds(s, shape, atol, rtol):
 
 def matrix_rank(a, atol=None, rtol=None, /, hermitian: bool = False):
     """Return the number of singular values above ``max(atol, rtol * the largest)``, in int64."""
-    matrices("linalg.matrix_rank", a)
+    check_matrices("linalg.matrix_rank", a)
     s = jnp.abs(eigh(a)[0]) if hermitian else svdvals(a)
     bound = _bounds(s, a.shape, atol, rtol)
     return jnp.sum(s > lax.expand_dims(bound, (bound.ndim,)), -1, dtype=np.int64)
@@ -131,7 +131,7 @@ def matrix_rank(a, atol=None, rtol=None, /, hermitian: bool = False):
 
 def pinv(a, atol=None, rtol=None, /, hermitian: bool = False):
     """Return the Moore-Penrose inverses of matrices."""
-    matrices("linalg.pinv", a)
+    check_matrices("linalg.pinv", a)
     if 0 in a.shape[-2:]:
         return jnp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     return _pinv(a, atol, rtol, hermitian)
@@ -172,7 +172,7 @@ def lstsq(a, b, /, rcond: float | None = None):
         b: ``(..., M, K)``, or ``(..., M)`` in the batch shape of a.
         rcond: singular values up to ``rcond`` times the largest count as 0.
     """
-    matrices("linalg.lstsq", a)
+    check_matrices("linalg.lstsq", a)
     vector = b.ndim == a.ndim - 1 and b.shape == a.shape[:-1]
     b = lax.expand_dims(b, (b.ndim,)) if vector else b
     s = svdvals(lax.stop_gradient(a))

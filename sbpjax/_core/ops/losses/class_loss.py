@@ -16,7 +16,7 @@ import math
 import numpy as np
 from jax import lax
 
-from ..dims import fail, restore
+from ..dims import fail, restore_dims
 from ..layers.activation import log_softmax
 from ..linalg.products import linear
 from ..promote import cast, compute_dtype, is_float
@@ -232,7 +232,7 @@ def _check_smoothing(label_smoothing: float, x, op: str) -> None:
 
 
 def _cross_entropy_of_indices(x, target, weight, dim: int, ignore_index: int, smoothing: float):
-    top = restore(lax.stop_gradient(lax.reduce_max(x, (dim,))), (dim,), True)
+    top = restore_dims(lax.stop_gradient(lax.reduce_max(x, (dim,))), (dim,), True)
     shifted = lax.sub(x, top)
     log_total = lax.log(lax.reduce_sum(lax.exp(shifted), (dim,)))
     picked, weights, counted = _pick_targets(shifted, target, weight, dim, ignore_index)
@@ -244,7 +244,7 @@ def _cross_entropy_of_indices(x, target, weight, dim: int, ignore_index: int, sm
         if weight is None:
             spread_out = lax.sub(lax.mul(log_total, np.asarray(classes, x.dtype)), lax.reduce_sum(shifted, (dim,)))
         else:
-            log_p = lax.sub(shifted, restore(log_total, (dim,), True))
+            log_p = lax.sub(shifted, restore_dims(log_total, (dim,), True))
             shape = tuple(classes if d == dim else 1 for d in range(x.ndim))
             by_class = lax.mul(log_p, lax.broadcast_in_dim(cast(weight, x.dtype), shape, (dim,)))
             spread_out = lax.neg(lax.reduce_sum(by_class, (dim,)))
@@ -280,7 +280,7 @@ def sparse_softmax_cross_entropy(x, target, /):
             "labels.long()",
         )
     wide = cast(x, compute_dtype(x.dtype))
-    top = restore(lax.stop_gradient(lax.reduce_max(wide, (dim,))), (dim,), True)
+    top = restore_dims(lax.stop_gradient(lax.reduce_max(wide, (dim,))), (dim,), True)
     shifted = lax.sub(wide, top)
     log_total = lax.log(lax.reduce_sum(lax.exp(shifted), (dim,)))
     return cast(lax.sub(log_total, pick(shifted, target, dim)), x.dtype)

@@ -25,7 +25,7 @@ from jax.interpreters import ad, batching
 
 from sbpjax._core.jax_private import Primitive
 
-from ..own_primitives import by_formula, register
+from ..own_primitives import jvp_from_formula, register
 from ..promote import compute_dtype
 from . import linear_cross_entropy as in_chunks
 from .linear_cross_entropy import Classes, Loss, Rows, logits_of
@@ -128,8 +128,8 @@ def _derive(primitive, grad, tangent) -> None:
         return [*[None] * count, *(next(found) if ad.is_undefined_primal(t) else None for t in tangents)]
 
     ad.primitive_jvps[primitive] = jvp
-    ad.primitive_jvps[grad] = by_formula(_gradients, grad)
-    ad.primitive_jvps[tangent] = by_formula(_tangents, tangent)
+    ad.primitive_jvps[grad] = jvp_from_formula(_gradients, grad)
+    ad.primitive_jvps[tangent] = jvp_from_formula(_tangents, tangent)
     ad.primitive_transposes[tangent] = transpose
 
 

@@ -14,7 +14,7 @@ from ..arithmetic import add, between, clamp_min, difference, minimum, mul, sub,
 from ..dims import fail, same_dtype
 from ..elementwise import magnitude
 from ..layers.norm import cosine_similarity, pairwise_distance
-from ..promote import arrays, broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote
+from ..promote import as_arrays, broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote
 from ..slopes import slopes
 
 
@@ -335,7 +335,7 @@ def gaussian_nll_loss(x, target, var, /, full: bool = False, eps: float = 1e-6, 
 
 def hinge_embedding_loss(x, target, /, margin: float = 1.0, reduction: str = "mean"):
     """Return x where the target is 1, max(0, margin - x) where it is -1, reduced; x and target broadcast."""
-    (x, target), nothing = arrays(x, target), np.zeros((), x.dtype)
+    (x, target), nothing = as_arrays(x, target), np.zeros((), x.dtype)
     below = clamp_min(sub(margin, x), 0.0)
     negative = where(lax.ne(target, cast(1, target.dtype)), below, nothing)
     return _reduce_loss(add(negative, where(lax.ne(target, cast(-1, target.dtype)), x, nothing)), reduction)

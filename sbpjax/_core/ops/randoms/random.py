@@ -71,10 +71,10 @@ def uniform(key, /, shape, low: float = 0.0, high: float = 1.0, dtype=DEFAULT_FL
     unit = jax.random.uniform(_key(key), tuple(shape), compute_dtype(dtype))
     if (low, high) != (0.0, 1.0):
         unit = lax.add(lax.mul(unit, np.asarray(high - low, unit.dtype)), np.asarray(low, unit.dtype))
-    return _below(unit, high, dtype)
+    return _round_below(unit, high, dtype)
 
 
-def _below(x, high: float, dtype):
+def _round_below(x, high: float, dtype):
     """Return x in ``dtype``, with values that rounding lifted to ``high`` put just below it."""
     x = cast(x, dtype)
     top = np.asarray(high, x.dtype)

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from ..arithmetic import logaddexp
-from ..dims import fail, one, restore
+from ..dims import fail, one, restore_dims
 from ..promote import DEFAULT_FLOAT, INT64, broadcast_to, cast, compute_dtype, is_float
 from ..shapes.gather import take_along
 from ..slopes import zero_where
@@ -94,7 +94,7 @@ def _log_sum_jvp(dim, primals, tangents):
         return out, jax.jvp(functools.partial(_complex_log_sum, dim=dim), (x,), (t,))[1]
     most = np.finfo(x.dtype).max
     endless = lax.eq(out, lax.full_like(out, np.inf))
-    nan = broadcast_to(restore(lax.reduce_or(lax.ne(x, x), (dim,)), (dim,), True), x.shape)
+    nan = broadcast_to(restore_dims(lax.reduce_or(lax.ne(x, x), (dim,)), (dim,), True), x.shape)
     lost = lax.bitwise_or(lax.eq(x, lax.full_like(x, np.inf)), lax.eq(out, lax.full_like(out, -np.inf)))
     scale = lax.select_n(lax.bitwise_or(nan, lost), lax.full_like(x, 1), lax.full_like(x, np.nan))
     tame = zero_where(lax.clamp(np.asarray(-most, x.dtype), x, np.asarray(most, x.dtype)), lax.bitwise_or(nan, endless))

@@ -15,14 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..dims import restore
+from ..dims import restore_dims
 from ..promote import broadcast_to, cast
 from ..slopes import zero_unless, zero_where
 
 
 def _same(condition, axes: tuple[int, ...], shape):
     """Return whether a condition holds somewhere along axes, at every place along them."""
-    return broadcast_to(restore(lax.reduce_or(condition, axes), axes, True), shape)
+    return broadcast_to(restore_dims(lax.reduce_or(condition, axes), axes, True), shape)
 
 
 def _has_nonfinite(x, axes: tuple[int, ...]):
@@ -56,10 +56,10 @@ def _others(x, axes: tuple[int, ...]):
     """
     zero, nothing, one = lax.eq(x, np.zeros((), x.dtype)), lax.full_like(x, 0), lax.full_like(x, 1)
     safe = lax.select_n(zero, x, one)
-    rest = lax.div(restore(product(safe, axes), axes, True), safe)
+    rest = lax.div(restore_dims(product(safe, axes), axes, True), safe)
     own, count = lax.select_n(zero, nothing, x), cast(zero, np.int32)
-    other = lax.sub(restore(lax.reduce_sum(own, axes), axes, True), own)
-    zeros = lax.sub(restore(lax.reduce_sum(count, axes), axes, True), count)
+    other = lax.sub(restore_dims(lax.reduce_sum(own, axes), axes, True), own)
+    zeros = lax.sub(restore_dims(lax.reduce_sum(count, axes), axes, True), count)
     factor = lax.select_n(lax.eq(zeros, np.int32(1)), nothing, other)
     return lax.mul(rest, lax.select_n(lax.eq(zeros, np.int32(0)), factor, one))
 
@@ -69,14 +69,14 @@ def _nonfinite_others(x, axes: tuple[int, ...]):
     every = tuple(range(x.ndim))
     zero, infinite, nan = lax.eq(x, np.zeros((), x.dtype)), lax.eq(lax.abs(x), lax.full_like(x, np.inf)), lax.ne(x, x)
     tame = lax.select_n(infinite, lax.select_n(lax.bitwise_or(zero, nan), x, lax.full_like(x, 1)), lax.sign(x))
-    others = lax.div(restore(lax.reduce_prod(tame, axes), axes, True), tame)
+    others = lax.div(restore_dims(lax.reduce_prod(tame, axes), axes, True), tame)
     for hit, value in ((zero, 0.0), (infinite, np.inf), (nan, np.nan)):
         own = cast(hit, np.int32)
-        rest = lax.sub(restore(lax.reduce_sum(own, axes), axes, True), own)
+        rest = lax.sub(restore_dims(lax.reduce_sum(own, axes), axes, True), own)
         none = lax.eq(rest, np.int32(0))
         others = lax.mul(others, lax.select_n(none, lax.full_like(x, value), lax.full_like(x, 1)))
     zeros = lax.reduce_sum(cast(zero, np.int32), every)
-    divided = lax.div(restore(lax.reduce_prod(x, axes), axes, True), x)
+    divided = lax.div(restore_dims(lax.reduce_prod(x, axes), axes, True), x)
     found = lax.select_n(broadcast_to(lax.eq(zeros, np.int32(0)), x.shape), others, divided)
     if len(axes) < x.ndim:
         return found
@@ -114,6 +114,6 @@ def _nonfinite_tangent(x, t, dim: int):
     first = lax.bitwise_and(between, lax.eq(x, np.zeros((), x.dtype)))
     one = lax.full_like(x, 1)
     behind = lax.cumprod(lax.select_n(lax.bitwise_and(between, lax.bitwise_not(first)), one, x), dim)
-    ahead = restore(lax.reduce_prod(lax.select_n(before, one, x), (dim,)), (dim,), True)
-    at_zero = lax.mul(restore(lax.reduce_sum(zero_unless(t, first), (dim,)), (dim,), True), ahead)
+    ahead = restore_dims(lax.reduce_prod(lax.select_n(before, one, x), (dim,)), (dim,), True)
+    at_zero = lax.mul(restore_dims(lax.reduce_sum(zero_unless(t, first), (dim,)), (dim,), True), ahead)
     return lax.add(early, zero_unless(lax.mul(broadcast_to(at_zero, x.shape), behind), between))

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ..dims import fail, no_complex, one, restore, several
+from ..dims import fail, no_complex, one, restore_dims, several
 from ..elementwise import magnitude
 from ..promote import BOOL, DEFAULT_FLOAT, INT64, broadcast_to, cast, category, compute_dtype, is_float, size_as
 from ..shapes.gather import pick
@@ -56,7 +56,7 @@ def sum(x, /, dim=None, keepdim: bool = False, dtype=None):
     axes = several(dim, x.ndim, "sum")
     dtype = _summand_dtype(x, dtype)
     total = _sum(cast(x, compute_dtype(dtype)), axes)
-    return cast(restore(total, axes, keepdim), dtype)
+    return cast(restore_dims(total, axes, keepdim), dtype)
 
 
 def nansum(x, /, dim=None, keepdim: bool = False, dtype=None):
@@ -89,7 +89,7 @@ def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
     wide = compute_dtype(x.dtype)
     count = math.prod(x.shape[d] for d in axes)
     total = _sum(cast(x, wide), axes)
-    return cast(restore(lax.div(total, size_as(count, wide)), axes, keepdim), x.dtype)
+    return cast(restore_dims(lax.div(total, size_as(count, wide)), axes, keepdim), x.dtype)
 
 
 def nanmean(x, /, dim=None, keepdim: bool = False, dtype=None):
@@ -114,7 +114,7 @@ def prod(x, /, dim=None, keepdim: bool = False, dtype=None):
     x = cast(x, compute_dtype(dtype))
     if axes:
         x = product(x, axes) if is_float(dtype) else lax.reduce_prod(x, axes)
-    return cast(restore(x, axes, keepdim), dtype)
+    return cast(restore_dims(x, axes, keepdim), dtype)
 
 
 def _check_elements(x, axes: tuple[int, ...], name: str) -> None:
@@ -148,7 +148,7 @@ def _extreme_jvp(axes, name, primals, tangents):
     """Share the slope among the elements equal to the extreme; where that is NaN, among the NaNs, or (amax) none."""
     (x,), (t,) = primals, tangents
     out = _extreme_number(x, axes, name)
-    whole = broadcast_to(restore(out, axes, True), x.shape)
+    whole = broadcast_to(restore_dims(out, axes, True), x.shape)
     equal = lax.eq(x, whole)
     if not name.startswith("a"):
         equal = lax.bitwise_or(equal, lax.bitwise_and(lax.ne(x, x), lax.ne(whole, whole)))
@@ -157,7 +157,7 @@ def _extreme_jvp(axes, name, primals, tangents):
 
 def _shares(equal, dtype, axes: tuple[int, ...]):
     """Return 1 / n at the n places that hold along axes, 0 elsewhere; NaN where there is none."""
-    count = restore(lax.reduce_sum(cast(equal, dtype), axes), axes, True)
+    count = restore_dims(lax.reduce_sum(cast(equal, dtype), axes), axes, True)
     nothing = lax.select_n(lax.eq(count, np.zeros((), dtype)), lax.full_like(count, 0), lax.full_like(count, np.nan))
     share = lax.div(lax.full_like(count, 1), count)
     return lax.select_n(equal, broadcast_to(nothing, equal.shape), broadcast_to(share, equal.shape))
@@ -174,7 +174,7 @@ def amax(x, /, dim=None, keepdim: bool = False):
         tensor([3., 2.])
     """
     axes = several(dim, x.ndim, "amax")
-    return restore(_extreme(x, axes, "amax"), axes, keepdim)
+    return restore_dims(_extreme(x, axes, "amax"), axes, keepdim)
 
 
 def amin(x, /, dim=None, keepdim: bool = False):
@@ -188,7 +188,7 @@ def amin(x, /, dim=None, keepdim: bool = False):
         tensor(0.)
     """
     axes = several(dim, x.ndim, "amin")
-    return restore(_extreme(x, axes, "amin"), axes, keepdim)
+    return restore_dims(_extreme(x, axes, "amin"), axes, keepdim)
 
 
 def aminmax(x, /, dim=None, keepdim: bool = False):
@@ -247,9 +247,9 @@ def _argextreme(x, dim, keepdim: bool, name: str):
         fail("shape", f"{name}(x)", f"x of dtype {x.dtype}", f"{name}() does not support bool or complex", "x.int()")
     if dim is not None:
         dim = one(dim, x.ndim, name)
-        return restore(_arg(x, dim, name), (dim,) if x.ndim else (), keepdim)
+        return restore_dims(_arg(x, dim, name), (dim,) if x.ndim else (), keepdim)
     flat = lax.reshape(x, (x.size,)) if x.ndim != 1 else x
-    return restore(_arg(flat, 0, name), tuple(range(x.ndim)), keepdim)
+    return restore_dims(_arg(flat, 0, name), tuple(range(x.ndim)), keepdim)
 
 
 def _find_extreme(x, dim: int, keepdim: bool, name: str):
@@ -258,7 +258,7 @@ def _find_extreme(x, dim: int, keepdim: bool, name: str):
         return x, jnp.zeros((), INT64)
     index = _arg(x, dim, "arg" + name)
     values = pick(x, index, dim)
-    return restore(values, (dim,), keepdim), restore(index, (dim,), keepdim)
+    return restore_dims(values, (dim,), keepdim), restore_dims(index, (dim,), keepdim)
 
 
 def max(x, /, dim: int | None = None, keepdim: bool = False):
@@ -274,7 +274,7 @@ def min(x, /, dim: int | None = None, keepdim: bool = False):
 def _logical(x, dim, keepdim: bool, reduction):
     axes = () if dim in ((), []) else several(dim, x.ndim, "all/any")  # of no dims: element by element, as in torch
     out = cast(x, BOOL)
-    out = restore(reduction(out, axes) if axes else out, axes, keepdim)
+    out = restore_dims(reduction(out, axes) if axes else out, axes, keepdim)
     return cast(out, np.uint8) if x.dtype == np.uint8 else out
 
 
@@ -331,7 +331,7 @@ def hash_tensor(x, /, dim=(), keepdim: bool = False, mode: int = 0):
     axes = several(dim, x.ndim, "hash_tensor")
     _check_elements(x, axes, "hash_tensor")
     bits = lax.bitcast_convert_type(cast(x, np.float64 if is_float(x.dtype) else INT64), np.uint64)
-    return restore(lax.reduce_xor(bits, axes) if axes else bits, axes, keepdim)
+    return restore_dims(lax.reduce_xor(bits, axes) if axes else bits, axes, keepdim)
 
 
 def _moments(x, dim, correction: float, name: str):
@@ -341,15 +341,15 @@ def _moments(x, dim, correction: float, name: str):
     x = cast(x, compute_dtype(x.dtype))
     if x.dtype.kind != "c":
         return *_real_moments(x, axes, correction, dim is None or x.ndim == 0), axes
-    center = _center(x, axes)
+    center = _mean_keepdims(x, axes)
     off = lax.sub(x, center)
     square = lax.add(lax.square(lax.real(off)), lax.square(lax.imag(off)))
     return center, _mean_square(square, axes, correction), axes
 
 
-def _center(x, axes: tuple[int, ...]):
+def _mean_keepdims(x, axes: tuple[int, ...]):
     count = math.prod(x.shape[d] for d in axes)
-    return restore(lax.div(_sum(x, axes), np.asarray(count, x.dtype)), axes, True)
+    return restore_dims(lax.div(_sum(x, axes), np.asarray(count, x.dtype)), axes, True)
 
 
 def _freedom(x, axes: tuple[int, ...], correction: float) -> float:
@@ -359,13 +359,13 @@ def _freedom(x, axes: tuple[int, ...], correction: float) -> float:
 
 
 def _mean_square(square, axes: tuple[int, ...], correction: float):
-    total = restore(_sum(square, axes), axes, True)
+    total = restore_dims(_sum(square, axes), axes, True)
     return lax.div(total, np.asarray(_freedom(square, axes, correction), square.dtype))  # 0 / 0 is NaN, as in torch
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2, 3))
 def _real_moments(x, axes: tuple[int, ...], correction: float, whole: bool):
-    center = _center(x, axes)
+    center = _mean_keepdims(x, axes)
     return center, _mean_square(lax.square(lax.sub(x, center)), axes, correction)
 
 
@@ -383,7 +383,7 @@ def _real_moments_jvp(axes, correction, whole, primals, tangents):
         slope = lax.mul(off, np.asarray(2 / free if free else np.inf, x.dtype))
     else:
         slope = lax.select_n(lax.eq(off, np.zeros((), x.dtype)), lax.full_like(x, np.inf), lax.full_like(x, np.nan))
-    return (center, variance), (_center(t, axes), restore(_sum(lax.mul(t, slope), axes), axes, True))
+    return (center, variance), (_mean_keepdims(t, axes), restore_dims(_sum(lax.mul(t, slope), axes), axes, True))
 
 
 def _finish(x, axes, keepdim: bool, dtype):
@@ -442,12 +442,12 @@ def logsumexp(x, /, dim=None, keepdim: bool = False):
         turn = lax.imag(wide)  # a logarithm's imaginary part is in (-pi, pi]
         return cast(lax.complex(lax.real(wide), lax.atan2(lax.sin(turn), lax.cos(turn))), x.dtype)
     if 0 in x.shape:
-        return cast(restore(lax.log(lax.reduce_sum(lax.exp(wide), axes)), axes, keepdim), x.dtype)
+        return cast(restore_dims(lax.log(lax.reduce_sum(lax.exp(wide), axes)), axes, keepdim), x.dtype)
     real = lax.real(wide) if is_complex else wide
     top = lax.stop_gradient(lax.reduce_max(real, axes))
     top = cast(lax.select_n(lax.is_finite(top), broadcast_to(np.zeros((), top.dtype), top.shape), top), wide.dtype)
-    total = lax.reduce_sum(lax.exp(lax.sub(wide, restore(top, axes, True))), axes)
-    return cast(restore(lax.add(lax.log(total), top), axes, keepdim), x.dtype)
+    total = lax.reduce_sum(lax.exp(lax.sub(wide, restore_dims(top, axes, True))), axes)
+    return cast(restore_dims(lax.add(lax.log(total), top), axes, keepdim), x.dtype)
 
 
 def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None):
@@ -469,10 +469,10 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
     if category(x.dtype) == 3:
         if order == 2:
             parts = lax.add(lax.square(lax.real(x)), lax.square(lax.imag(x)))
-            return restore(_safe_sqrt(_sum(parts, axes)), axes, keepdim)
+            return restore_dims(_safe_sqrt(_sum(parts, axes)), axes, keepdim)
         x = lax.abs(x)
     wide = cast(x, compute_dtype(x.dtype))
-    return cast(restore(_norm(wide, order, axes), axes, keepdim), x.dtype)
+    return cast(restore_dims(_norm(wide, order, axes), axes, keepdim), x.dtype)
 
 
 def _norm(x, p: Any, axes: tuple[int, ...]):
@@ -485,21 +485,21 @@ def _norm(x, p: Any, axes: tuple[int, ...]):
         return _extreme(size, axes, "max" if p > 0 else "min")
     if p == 0:
         return _sum(cast(lax.ne(x, np.zeros((), x.dtype)), x.dtype), axes)
-    return _power_mean(x, float(p), axes) if axes else size
+    return _p_norm(x, float(p), axes) if axes else size
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1, 2))
-def _power_mean(x, p: float, axes: tuple[int, ...]):
+def _p_norm(x, p: float, axes: tuple[int, ...]):
     """Return ``sum(|x|**p)**(1 / p)``."""
     total = lax.reduce_sum(lax.pow(lax.abs(x), np.asarray(p, x.dtype)), axes)
     return lax.pow(total, np.asarray(1.0 / p, x.dtype))
 
 
-@_power_mean.defjvp
+@_p_norm.defjvp
 def _power_mean_jvp(p, axes, primals, tangents):
     """Scale the sum over the elements last: nothing of an infinite norm is lost at zeros, as in torch."""
     (x,), (t,) = primals, tangents
-    out = _power_mean(x, p, axes)
+    out = _p_norm(x, p, axes)
     zero, less = np.zeros((), x.dtype), np.asarray(p - 1, x.dtype)
     if p < 1:
         scaled = zero_where(lax.mul(lax.sign(x), lax.pow(lax.abs(x), less)), lax.eq(x, zero))

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from jax import lax
 
-from ..dims import fail, no_complex, one, restore
+from ..dims import fail, no_complex, one, restore_dims
 from ..promote import BOOL, INT64, broadcast_to, cast, is_float
 from ..shapes.gather import pick, take_along
 
@@ -135,7 +135,7 @@ def _median(x, dim: int, keepdim: bool, skip_nan: bool):
     lower = lax.div(lax.max(lax.sub(valid, np.int64(1)), np.int64(0)), np.int64(2))
     if not skip_nan:  # the first NaN is right after the valid ones
         lower = lax.select_n(lax.gt(nans, np.int64(0)), lower, valid)
-    return _gather_index(x, restore(pick(order, lower, dim), (dim,), True), dim, keepdim)
+    return _gather_index(x, restore_dims(pick(order, lower, dim), (dim,), True), dim, keepdim)
 
 
 def median(x, /, dim: int | None = None, keepdim: bool = False):
@@ -187,7 +187,7 @@ def mode(x, /, dim: int = -1, keepdim: bool = False):
     place = lax.broadcasted_iota(INT64, x.shape, dim)
     start = lax.cummax(lax.select_n(first, lax.full(x.shape, 0, INT64), place), dim)
     best = lax.argmax(lax.sub(place, start), dim, INT64)  # the end of the first of the longest runs
-    return _gather_index(x, restore(pick(order, best, dim), (dim,), True), dim, keepdim)
+    return _gather_index(x, restore_dims(pick(order, best, dim), (dim,), True), dim, keepdim)
 
 
 _INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -212,7 +212,7 @@ def _place(q: float, last: int, dtype) -> float:
     return float(np.asarray(q, dtype) * np.asarray(last, dtype))
 
 
-def moved_between(out, at, i: int, low, high, last):
+def add_quantile_slope(out, at, i: int, low, high, last):
     """Return a blended quantile with its slope in the i-th element of the tensor of places ``at``, if there is one."""
     if at is None:
         return out
@@ -281,7 +281,7 @@ def quantile(
         low = lax.slice_in_dim(values, below, below + 1, axis=axis)
         high = lax.slice_in_dim(values, above, above + 1, axis=axis)
         out = _interpolate_nearest(low, high, share) if interpolation in ("linear", "midpoint") else low
-        out = moved_between(out, at, i, low, high, last) if interpolation == "linear" else out
+        out = add_quantile_slope(out, at, i, low, high, last) if interpolation == "linear" else out
         out = lax.select_n(lax.ne(top, top), out, top)  # NaN is sorted last
         out = lax.squeeze(out, (axis,))
         if keepdim:

@@ -14,7 +14,7 @@ from jax import lax
 from ..arithmetic import lerp
 from ..dims import fail, one
 from ..promote import DEFAULT_FLOAT, cast, is_float
-from .sort import _INTERPOLATIONS, _check_quantile, moved_between, sort
+from .sort import _INTERPOLATIONS, _check_quantile, add_quantile_slope, sort
 
 
 def cov(x, fweights=None, aweights=None, /, correction: int = 1):
@@ -224,7 +224,7 @@ def nanquantile(
         high = jnp.take_along_axis(values, above.astype(np.int64), axis)
         blended = interpolation in ("linear", "midpoint")
         out = lerp(low, high, share.astype(x.dtype)) if blended else low
-        out = moved_between(out, at, i, low, high, count - 1) if interpolation == "linear" else out
+        out = add_quantile_slope(out, at, i, low, high, count - 1) if interpolation == "linear" else out
         out = lax.squeeze(out, (axis,))
         outs.append(out.reshape(kept) if keepdim else out)
     return jnp.stack(outs) if several else outs[0]

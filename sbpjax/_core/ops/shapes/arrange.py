@@ -15,7 +15,7 @@ from ..promote import cast, result_type
 from .view import _shape, slice_dim
 
 
-def _uneven(first, other, dim: int) -> str:
+def _cat_error_rule(first, other, dim: int) -> str:
     """Return the rule that two shapes of a concatenation break."""
     if len(first) != len(other):
         return f"Tensors must have same number of dimensions: got {len(first)} and {len(other)} is expected."
@@ -24,7 +24,7 @@ def _uneven(first, other, dim: int) -> str:
     return f"Sizes of tensors must match except in dimension {dim}. {sizes}"
 
 
-def _unequal(arrays) -> str:
+def _stack_error_rule(arrays) -> str:
     """Return the rule that the shapes of a stack break."""
     if not arrays:
         return "stack expects a non-empty TensorList"
@@ -63,7 +63,7 @@ def cat(*arrays, dim: int = 0):
                 "shape",
                 f"cat(dim={dim})",
                 "shapes " + ", ".join(str(x.shape) for x in full),
-                _uneven(full[0].shape, x.shape, where),
+                _cat_error_rule(full[0].shape, x.shape, where),
                 "slice or pad them first",
             )
     full = [cast(x, dtype) for x in full]
@@ -92,7 +92,7 @@ def stack(*arrays, dim: int = 0):
             "shape",
             f"stack(dim={dim})",
             "shapes " + ", ".join(str(x.shape) for x in arrays),
-            _unequal(arrays),
+            _stack_error_rule(arrays),
             "expand or reshape them first",
         )
     where = one(dim, arrays[0].ndim + 1, "stack")

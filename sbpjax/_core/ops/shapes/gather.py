@@ -129,13 +129,13 @@ def _check_dims(x, index, dim: int, op: str):
             "shape",
             op,
             f"x {x.shape}, index {index.shape}",
-            _larger(x.shape, index.shape, dim),
+            _index_size_rule(x.shape, index.shape, dim),
             "slice it",
         )
     return dim, x, index
 
 
-def _larger(shape, index, dim: int) -> str:
+def _index_size_rule(shape, index, dim: int) -> str:
     """Return the rule that an index breaks which is larger than its source."""
     at = next(d for d, (n, m) in enumerate(zip(index, shape)) if n > m and d != dim)
     sizes = f"expected index {shape_text(index)} to be smaller than self {shape_text(shape)}"

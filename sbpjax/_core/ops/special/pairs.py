@@ -12,7 +12,7 @@ from jax import lax
 from ..arithmetic import _pair
 from ..dims import fail
 from ..elementwise import exp2
-from ..promote import arrays, broadcast_to, cast, category, compute_dtype, floats, is_float, joint_shape, promote
+from ..promote import as_arrays, broadcast_to, cast, category, compute_dtype, floats, is_float, joint_shape, promote
 from ..slopes import slopes
 
 
@@ -55,7 +55,7 @@ def _nextafter(x, y):
 
 def signbit(x, /):
     """Return where the sign is minus, that of -0.0 too."""
-    (x,) = arrays(x)
+    (x,) = as_arrays(x)
     if is_float(x.dtype):
         return jnp.signbit(x)
     return lax.lt(x, np.zeros((), x.dtype)) if category(x.dtype) == 1 else lax.full(x.shape, False)

@@ -74,7 +74,7 @@ def _value_jvp(family: str, primals, tangents):
     return value, slope * tangents[0]
 
 
-def _of(family: str):
+def _make_family_op(family: str):
     def evaluate(x, n, /):
         return polynomial(x, n, family=family)
 
@@ -84,4 +84,4 @@ def _of(family: str):
 
 
 NAMES = (*FAMILIES, *(f"shifted_chebyshev_polynomial_{kind}" for kind in _SHIFTED))
-globals().update({name: _of(name) for name in NAMES})
+globals().update({name: _make_family_op(name) for name in NAMES})

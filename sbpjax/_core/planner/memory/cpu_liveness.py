@@ -83,7 +83,7 @@ class CpuSpans(Spans):
         self._same = {} if self._calls else _merge_equal(self.program.eqns)
         self._carriers: dict = {}
         stored = {v for v in super()._find_stored() if v not in self._same}
-        return stored | (self._crossing() if self._calls else self._shared_values())
+        return stored | (self._forward_values_read() if self._calls else self._shared_values())
 
     def roots(self, v) -> frozenset:
         """Return the stored values that a value is computed from; itself if it is one."""
@@ -97,7 +97,7 @@ class CpuSpans(Spans):
             if carrier is not v and carrier in copies.known:
                 super()._extend(copies, carrier, codes, i)
 
-    def _crossing(self) -> set:
+    def _forward_values_read(self) -> set:
         """Return the values of the forward that the backward reads."""
         first = self.backward[0]
         read = {v for e in self.program.eqns[first:] for v in e.invars if isinstance(v, Var)}

@@ -139,12 +139,12 @@ def fastest_within(
     # Most limits are the device's memory, which the fastest plan keeps: one plan, not a dozen.
     if free.bytes <= limit_bytes:
         return free.plan
-    found = _slower(at, learn, free, cost, limit_bytes)
+    found = _search_with_memory_price(at, learn, free, cost, limit_bytes)
     found.unlimited_us = free.us
     return found
 
 
-def _slower(
+def _search_with_memory_price(
     at: Callable[..., _Found], learn: Callable[[Any], None], free: _Found, cost: CostModel, limit_bytes: float
 ) -> Any:
     """Return the fastest plan found that fits, where the fastest of all does not."""

@@ -272,7 +272,7 @@ class Spans:
         live["temporaries"] += self._inner.get(when, 0)
         return LiveBytes(**live)
 
-    def ever(self) -> LiveBytes:
+    def total_by_kind(self) -> LiveBytes:
         """Return the sizes of everything that is ever live, by kind; not all at the same time."""
         live: dict = defaultdict(int)
         for v, codes, _, _ in self._buffers():

@@ -49,7 +49,7 @@ class TpuSpans(Spans):
             ins, outs = (self.plan.ins(i), self.plan.outs(i)) if self.plan and eqn.invars else (((),) * 3, ((),))
             copied = 0  # bytes held for the equation alone
             if eqn.primitive.name == "gather":
-                copied = self._looked_up(eqn.invars[0], ins[0], eqn.outvars[0], outs[0])
+                copied = self._lookup_bytes(eqn.invars[0], ins[0], eqn.outvars[0], outs[0])
             elif eqn.primitive.name == "scatter-add":
                 copied = self._row_sum_bytes(eqn.outvars[0], outs[0], eqn.invars[2], ins[2])
             if copied:
@@ -64,7 +64,7 @@ class TpuSpans(Spans):
         padded = in_tiles((math.prod(added[:-1]), added[-1]), item)
         return in_tiles(shape, item) + padded - math.prod(added) * item
 
-    def _looked_up(self, table, table_codes, rows, rows_codes) -> int:
+    def _lookup_bytes(self, table, table_codes, rows, rows_codes) -> int:
         """Return the bytes of a lookup next to its operand and its result, which are counted as they are stored.
 
         Args:

@@ -4,10 +4,10 @@ Compilers combine small collectives of one kind over one axis where none waits f
 parameters under ZeRO-1 are one reduce-scatter of 70 operands on a GPU, not 70. An activation that the next product
 waits for goes alone. So the latency of a collective is paid once per combined one.
 
-`groups` finds, before anything is planned, values whose conversions do not wait for each other. Two values at the same
-distance from the end of the program (or from its start) have no path between them: every parameter's gradient is as far
-from the end as any other's, and every parameter is at the start. `launches` counts the collectives of a plan as XLA's
-combiners do: in program order, with the first that does not wait, up to a number of bytes.
+`launch_groups` finds, before anything is planned, values whose conversions do not wait for each other. Two values at
+the same distance from the end of the program (or from its start) have no path between them: every parameter's gradient
+is as far from the end as any other's, and every parameter is at the start. `launches` counts the collectives of a plan
+as XLA's combiners do: in program order, with the first that does not wait, up to a number of bytes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sbpjax._core.jax_private import Var
-from sbpjax._core.planner.exact import hidden_bytes
+from sbpjax._core.planner.exact import equation_traffic_bytes
 from sbpjax._core.programs.normalise import Program
 from sbpjax._core.programs.plan import Copies, Plan
 from sbpjax._core.programs.rules import moved_inside
@@ -26,7 +26,7 @@ from sbpjax.sbp import boxing
 from .cost import CostModel
 
 
-def groups(program: Program, members: Mapping[Any, Sequence[Var]]) -> dict[Any, tuple]:
+def launch_groups(program: Program, members: Mapping[Any, Sequence[Var]]) -> dict[Any, tuple]:
     """Return the group of every value whose conversions wait for none of the same group.
 
     Args:
@@ -116,7 +116,7 @@ def launches(plan: Plan, model: CostModel) -> dict[str, int]:
             # combined with collectives outside, or with the next iteration's.
             for kind, count in launches(plan.bodies[i], model).items():
                 found[kind] += count * eqn.params["length"]
-        elif inside := hidden_bytes(eqn, plan.strategies[i], plan.sizes):
+        elif inside := equation_traffic_bytes(eqn, plan.strategies[i], plan.sizes):
             permuted = [m for m in moved_inside(eqn, plan.strategies[i], plan.sizes) if m.kind == "ppermute"]
             found["ppermute"] += sum(m.launches for m in permuted)
             # In a loop that was planned on its own there may be several.

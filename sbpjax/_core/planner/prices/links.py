@@ -16,7 +16,7 @@ import numpy as np
 from .cost import DEFAULT, PRESETS, CostModel, Link
 
 
-def on_placement(model: CostModel, placement) -> CostModel:
+def with_placement_links(model: CostModel, placement) -> CostModel:
     """Return a model with the link of every mesh axis of a placement.
 
     An axis that goes from host to host has the bandwidth of the network as far as the ranks of one host share it: per
@@ -38,7 +38,7 @@ def on_placement(model: CostModel, placement) -> CostModel:
     return model if all(link == same for link in links) else dataclasses.replace(model, links=links)
 
 
-def between(model: CostModel, source, target) -> Link:
+def link_between(model: CostModel, source, target) -> Link:
     """Return the link from the devices of a placement to those of another: the network, if they share no host."""
     hosts = [{int(_host_of(p)(int(rank))) for rank in p.ranks.flat} for p in (source, target)]
     if model.hosts is not None and not hosts[0] & hosts[1]:
@@ -148,7 +148,7 @@ def of_placement(placement, model: CostModel | None = None) -> CostModel:
             # Links were measured along the axes of that grid, and do not apply to another one's.
             return measured if hierarchy == placement.hierarchy else dataclasses.replace(measured, links=())
         model = preset_of(placement)
-    return on_placement(model, placement)
+    return with_placement_links(model, placement)
 
 
 def preset_of(placement) -> CostModel:

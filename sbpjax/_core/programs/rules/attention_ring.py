@@ -58,7 +58,7 @@ class Ring:
         pairs = [(i, (i + 1) % self.size) for i in range(self.size)]
         return tuple(lax.ppermute(x, self.name, pairs) for x in arrays)
 
-    def around(self, keys: tuple, state, step: Callable):
+    def run_rounds(self, keys: tuple, state, step: Callable):
         """Return `state` and the sums after a round.
 
         Args:
@@ -218,7 +218,7 @@ def forward(q, k, v, mask, segments, how: Scores, kernel: str, ring: Ring, queri
         found = parts.attend_part(q, k, v, mask, segments, how, kernel, pick.part(rank))
         return found if state is None else parts.join_parts(state, found), ()
 
-    (out, lse), _ = ring.around((both.packed,), None, step)
+    (out, lse), _ = ring.run_rounds((both.packed,), None, step)
     return parts.finish_parts(out, lse, mask, segments, how, q.dtype)
 
 
@@ -244,23 +244,23 @@ def _zigzag_forward(q, k, v, how: Scores, kernel: str, ring: Ring, rows: int):
 
         def behind():
             out, lse = attend(lax.slice_in_dim(q, half, 2 * half, axis=dim), kv, mask, every)
-            return _below(out, half, dim, 0), _below(lse, half, dim, -np.inf)
+            return _pad_before(out, half, dim, 0), _pad_before(lse, half, dim, -np.inf)
 
         return parts.join_parts(state, lax.cond(source < ring.index, before, behind)), ()
 
-    (out, lse), _ = ring.around((kv,), None, step)
+    (out, lse), _ = ring.run_rounds((kv,), None, step)
     out, lse = parts.finish_parts(out, lse, None, None, how, q.dtype)
     return order.leave(out, dim), order.leave(lse, dim)
 
 
-def _below(x, rows: int, dim: int, fill: float):
+def _pad_before(x, rows: int, dim: int, fill: float):
     """Return an array with ``rows`` more before it along a dim."""
     widths = [(0, 0)] * x.ndim
     widths[dim] = (rows, 0)
     return jnp.pad(x, widths, constant_values=fill)
 
 
-def _above(x, rows: int, dim: int):
+def _pad_after(x, rows: int, dim: int):
     """Return an array with ``rows`` zeros more after it along a dim."""
     widths = [(0, 0)] * x.ndim
     widths[dim] = (0, rows)
@@ -276,8 +276,8 @@ class _MaskParts:
         self.even = even_split.even(keys, (ring.size,))
         self.row, _ = even_split.part(queries, ring.size, ring.index)
         if not self.even:  # a shorter part that is read as long as the others may reach past the end
-            self.mask = mask if mask is None or mask.shape[-1] == 1 else _above(mask, 1, mask.ndim - 1)
-            self.segments = segments and (segments[0], _above(segments[1], 1, segments[1].ndim - 1))
+            self.mask = mask if mask is None or mask.shape[-1] == 1 else _pad_after(mask, 1, mask.ndim - 1)
+            self.segments = segments and (segments[0], _pad_after(segments[1], 1, segments[1].ndim - 1))
 
     def part(self, rank) -> Part:
         first, count = even_split.part(self.keys, self.ring.size, rank)
@@ -325,7 +325,7 @@ def backward(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct, ri
         found = parts.gradients(q, k, v, mask, segments, how, kernel, pick.part(rank), out, lse, ct)
         return _add_sums(dq, sums, found)
 
-    dq, sums = ring.around((both.packed,), None, step)
+    dq, sums = ring.run_rounds((both.packed,), None, step)
     dv, dk = both.of(*sums)
     return [x.astype(y.dtype) for x, y in zip((dq, dk, dv), (q, k, v), strict=True)]
 
@@ -358,15 +358,15 @@ def _zigzag_backward(q, k, v, how: Scores, kernel: str, out, lse, ct, ring: Ring
         def before():
             first = [lax.slice_in_dim(x, 0, half, axis=x.ndim - 2) for x in kv]
             dq, *others = gradients(q, first, None if mask is None else mask[..., :half], every, out, lse, ct)
-            return dq, *(_above(x, half, x.ndim - 2) for x in others)
+            return dq, *(_pad_after(x, half, x.ndim - 2) for x in others)
 
         def behind():
             mine, result, by, wanted = (lax.slice_in_dim(x, half, 2 * half, axis=dim) for x in (q, out, lse, ct))
             dq, *others = gradients(mine, kv, mask, every, result, by, wanted)
-            return _below(dq, half, dim, 0), *others
+            return _pad_before(dq, half, dim, 0), *others
 
         return _add_sums(dq, sums, lax.cond(source < ring.index, before, behind))
 
-    dq, (sums,) = ring.around((vk,), None, step)
+    dq, (sums,) = ring.run_rounds((vk,), None, step)
     dv, dk = both.of(order.leave(sums.astype(k.dtype), k.ndim - 2))
     return [order.leave(dq.astype(dtype), dim), dk, dv]

@@ -35,7 +35,7 @@ def cast(eqn, size: int) -> list[Strategy]:
     found = same_dims(eqn)
     before, after = (v.aval.dtype for v in (eqn.invars[0], eqn.outvars[0]))
     exact = eqn.primitive.name != "bitcast_convert_type" and is_number(eqn.invars[0]) and is_number(eqn.outvars[0])
-    if exact and (before == after or _as_fine(before, after)):
+    if exact and (before == after or _is_exact_cast(before, after)):
         found.append(Strategy((P,), (P,)))
     return found
 
@@ -86,7 +86,7 @@ def barrier(eqn, size: int) -> list[Strategy]:
     return found
 
 
-def _as_fine(before, after) -> bool:
+def _is_exact_cast(before, after) -> bool:
     """Return whether every value of an inexact dtype is one of another."""
     if not (_inexact(before) and _inexact(after)):
         return False

@@ -33,7 +33,7 @@ def make_keys(eqn, size: int) -> list[Strategy]:
 
 
 @rule("random_wrap", "random_unwrap")
-def words(eqn, size: int) -> list[Strategy]:
+def wrap_or_unwrap_keys(eqn, size: int) -> list[Strategy]:
     """Split dims of the keys; the words of one key stay together."""
     keys = min((v.aval.shape for v in (eqn.invars[0], eqn.outvars[0])), key=len)
     return [Strategy((d,), (d,)) for d, n in enumerate(keys) if n > 1]
@@ -75,13 +75,13 @@ def generate_local(ctx: Context, keys):
 
 
 @rule("iota_2x32_shape")
-def numbers(eqn, size: int) -> list[Strategy]:
+def iota_2x32(eqn, size: int) -> list[Strategy]:
     """Split any dim: each rank counts its own elements."""
     return [Strategy((), (d, d)) for d, n in enumerate(eqn.params["shape"]) if n > 1]
 
 
 @local("iota_2x32_shape")
-def numbers_local(ctx: Context):
+def iota_2x32_local(ctx: Context):
     """Count this rank's elements."""
     return _numbers(ctx, 0, ctx.local_out())
 

@@ -124,14 +124,14 @@ def arg_reduce_local(ctx: Context, x):
     index = ctx.bind(x) + jnp.asarray(ctx.in_part(0, axis)[0]).astype(ctx.params["index_dtype"])
     value = jnp.take_along_axis(x, jnp.expand_dims(ctx.bind(x), axis), axis).squeeze(axis)
     # Value above index in one integer: the order of the values, then that of the indices.
-    high = _rank_of(value, largest).astype(jnp.int64) << 32
+    high = _order_keys(value, largest).astype(jnp.int64) << 32
     low = jnp.asarray(2**32 - 1) - index if largest else index
     best = (jax.lax.pmax if largest else jax.lax.pmin)(high | low.astype(jnp.int64), ctx.names(over))
     low = best & jnp.asarray(2**32 - 1)
     return (jnp.asarray(2**32 - 1) - low if largest else low).astype(ctx.params["index_dtype"])
 
 
-def _rank_of(x, largest: bool):
+def _order_keys(x, largest: bool):
     """Return int32 values in the order in which argmax and argmin see ``x``: equal zeros, NaN before all."""
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return x.astype(jnp.int32)

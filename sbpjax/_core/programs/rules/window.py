@@ -37,12 +37,12 @@ def convolution(eqn, size: int) -> list[Strategy]:
     found += [
         Strategy((i, B), (o,))
         for k, (i, j, o) in enumerate(zip(space, space_r, space_o))
-        if kernel[j] == 1 and shape[i] > 1 and _moves_nothing(eqn.params, k)
+        if kernel[j] == 1 and shape[i] > 1 and _is_pointwise_dim(eqn.params, k)
     ]
     return [*found, Strategy((P, B), (P,)), Strategy((B, P), (P,))]
 
 
-def _moves_nothing(params, k: int) -> bool:
+def _is_pointwise_dim(params, k: int) -> bool:
     """Return whether spatial dim ``k`` is not strided, padded or dilated, so that a 1-wide kernel works row by row."""
     return params["window_strides"][k] == 1 and tuple(params["padding"][k]) == (0, 0) and params["lhs_dilation"][k] == 1
 

@@ -22,7 +22,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpTypeError, OpValueError
 
-from .casting import CASTABLE, Casting, under
+from .casting import CASTABLE, Casting, use_casting
 from .lists import CastPolicy, lists_of
 
 # PyTorch's defaults: a script gives the same dtypes here.
@@ -147,7 +147,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
         if casting is None or cast_inputs is None:
             return fwd(ctx, *args, **kwargs)
         args, kwargs = _all_cast((args, kwargs), casting, cast_inputs)
-        with under(None):
+        with use_casting(None):
             return fwd(ctx, *args, **kwargs)
 
     return wrapper
@@ -168,7 +168,7 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     def wrapper(ctx: Any, *grads: Any) -> Any:
         casting = ctx._autocast
         # With nothing kept: the forward's casts may be tracers of a trace that is over.
-        with under(None if casting is None else casting.fresh_copy()):
+        with use_casting(None if casting is None else casting.fresh_copy()):
             return bwd(ctx, *grads)
 
     return wrapper

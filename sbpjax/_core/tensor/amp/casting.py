@@ -21,7 +21,7 @@ from sbpjax._core.ops.layers import fp8
 from sbpjax._core.programs.fp32_gradients import cast_back
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op, op_of
-from sbpjax._core.tensor.dispatch.traced import logical
+from sbpjax._core.tensor.dispatch.traced import logical_value
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
@@ -134,13 +134,13 @@ class CastNode(Node):
         if is_weight and not create_graph and isinstance(grad._array, Tracer):
             # A primitive of its own in a trace, which `_core/programs/fp32_gradients.py` finds: the gradient of a cast
             # weight is summed in float32. That of an activation is as wide as the activation, and half the bytes.
-            return (wrap_any(cast_back(logical(grad), self.dtype.np), grad._layout),)
+            return (wrap_any(cast_back(logical_value(grad), self.dtype.np), grad._layout),)
         if not create_graph or grad._edge is None:
-            return (dispatch.unary(_to(self.dtype), grad),)
+            return (dispatch.unary(_cast_op(self.dtype), grad),)
         return (_cast(grad, self.dtype),)
 
 
-def _to(dtype: dtypes.dtype) -> Op:
+def _cast_op(dtype: dtypes.dtype) -> Op:
     return op_of(to_dtype, (("dtype", np.dtype(dtype.np)),))
 
 
@@ -148,7 +148,7 @@ def _cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
     edge = x._edge
     before, mode.grad = mode.grad, False
     try:
-        out = dispatch.unary(_to(dtype), x)
+        out = dispatch.unary(_cast_op(dtype), x)
     finally:
         mode.grad = before
     if edge is not None and before:
@@ -161,7 +161,7 @@ def _cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
 
 
 @contextlib.contextmanager
-def under(casting: Casting | None):
+def use_casting(casting: Casting | None):
     """Run ops under a casting, or under none, within the block."""
     before, mode.autocast = mode.autocast, casting
     try:
@@ -170,6 +170,6 @@ def under(casting: Casting | None):
         mode.autocast = before
 
 
-def fresh():
+def use_fresh_cache():
     """Keep the casts of the block for itself: those of a trace are tracers, of no use outside it."""
-    return under(None if mode.autocast is None else mode.autocast.fresh_copy())
+    return use_casting(None if mode.autocast is None else mode.autocast.fresh_copy())

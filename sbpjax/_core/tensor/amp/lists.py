@@ -101,7 +101,7 @@ def _wrong(name: str, seen: str, rule: str) -> OpValueError:
     return OpValueError(f"Lists.changed({name!r})", seen, rule, 'Lists.changed(lower=["softmax"])')
 
 
-def _of(kind: str) -> CastPolicy:
+def _table_policy(kind: str) -> CastPolicy:
     """Return the lists that the table of ops gives a kind of device: ``"cpu"`` or ``"accelerator"``."""
     found: dict[str, set[str]] = {LOWER: set(), FLOAT32: set(), WIDEST: set()}
     for name, category in CASTS.items():
@@ -112,7 +112,7 @@ def _of(kind: str) -> CastPolicy:
     return CastPolicy(*map(frozenset, found.values()))
 
 
-CPU, ACCELERATOR = _of("cpu"), _of("accelerator")
+CPU, ACCELERATOR = _table_policy("cpu"), _table_policy("accelerator")
 
 
 def lists_of(device_type: str) -> CastPolicy:

@@ -25,8 +25,8 @@ import numpy as np
 from sbpjax._core.runtime.sizes import out_of_memory
 from sbpjax.errors import OpError, OpTypeError, SbpjaxError, is_users_file
 
-from ..handle.plain_values import plain
-from .op_errors import describe_value, of_public
+from ..handle.plain_values import to_python_value
+from .op_errors import describe_value, public_call_error
 
 _SIGNATURE = re.compile(
     r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
@@ -85,7 +85,7 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
         try:
             return function(*args, **options)
         except Exception as error:
-            again = plain_call(error, function, args, options)
+            again = retry_with_plain_values(error, function, args, options)
             if again is not None:
                 return again[0]
             better = call_error(error, function, args, options)
@@ -96,13 +96,15 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
     @functools.wraps(function)
     def constructor(*args, **options):
         # Not on failure only: a layer keeps its options for later.
-        return public(*[args[0], *map(plain, args[1:])], **{k: plain(v) for k, v in options.items()})
+        return public(
+            *[args[0], *map(to_python_value, args[1:])], **{k: to_python_value(v) for k, v in options.items()}
+        )
 
     @functools.wraps(function)
     def typed_public(*args, **options):
         wrong = mismatch_error(function, args, options)
         if wrong is not None:
-            again = plain_call(wrong, function, args, options)
+            again = retry_with_plain_values(wrong, function, args, options)
             if again is None:
                 raise wrong
             return again[0]
@@ -113,11 +115,11 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
     return chosen
 
 
-def plain_call(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:
+def retry_with_plain_values(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:
     """Repeat a failed call with plain values; return its result in a tuple, None if it fails or nothing changed."""
     if not isinstance(error, (TypeError, AttributeError, ValueError)):
         return None
-    simple, named = plain(args), plain(options)
+    simple, named = to_python_value(args), to_python_value(options)
     if simple is args and named is options:
         return None
     try:
@@ -131,16 +133,16 @@ def plain_call(error: Exception, function: Callable, args: tuple, options: dict[
 def call_error(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> Exception:
     """Return the error to raise for a failed call: itself if it is complete or comes from the user's own code."""
     # An error from a hook or a callback is the user's own, and more precise than the call around it.
-    if isinstance(error, OpTypeError) or _of_user(error):
+    if isinstance(error, OpTypeError) or _is_from_user_code(error):
         return error
     name = _name(function, args)
     if not isinstance(error, SbpjaxError):
         if isinstance(error, TypeError) and _SIGNATURE.search(str(error)):
-            return _wrong_signature(error, function, args, options)
+            return _signature_error(error, function, args, options)
         full = out_of_memory(f"{name}(...)", _format_call(_displayed_arguments(function, args), options), error)
         if full is not None:
             return full
-        if not isinstance(error, _RAW) or _of_jax_runtime(error):
+        if not isinstance(error, _RAW) or _is_jax_runtime_error(error):
             return error
     wrong = mismatch_error(function, args, options)
     if wrong is not None:
@@ -148,18 +150,18 @@ def call_error(error: Exception, function: Callable, args: tuple, options: dict[
     return (
         error
         if isinstance(error, SbpjaxError)
-        else of_public(error, name, _displayed_arguments(function, args), options)
+        else public_call_error(error, name, _displayed_arguments(function, args), options)
     )
 
 
 _RAW = (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, AssertionError)
 
 
-def _of_jax_runtime(error: Exception) -> bool:
+def _is_jax_runtime_error(error: Exception) -> bool:
     return type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError")
 
 
-def _of_user(error: Exception) -> bool:
+def _is_from_user_code(error: Exception) -> bool:
     """Return whether an error came through code that is neither the library's nor Python's own."""
     # From the second frame on: the first is this file's own.
     trace = error.__traceback__.tb_next if error.__traceback__ is not None else None
@@ -170,7 +172,7 @@ def _of_user(error: Exception) -> bool:
     return False
 
 
-def _wrong_signature(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError:
+def _signature_error(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError:
     name, signature = _name(function, args), inspect.signature(function)
     rule = str(error).rpartition("() ")[2]
     unknown = re.search(r"unexpected keyword argument '(\w+)'", rule)
@@ -221,7 +223,7 @@ def mismatch_error(function: Callable, args: tuple, options: dict[str, Any]) -> 
     for key, value in _given_arguments(function, args, options):
         wanted = kinds.get(key)
         if wanted is not None and not any(_FITS[kind](value) for kind in wanted):
-            return _unfit(_name(function, args), key, value, wanted)
+            return _argument_type_error(_name(function, args), key, value, wanted)
     return None
 
 
@@ -241,7 +243,7 @@ def check_attributes(fn: Callable, static: tuple) -> None:
     for key, value in static:
         wanted = kinds.get(key)
         if wanted is not None and not any(_FITS[kind](value) for kind in wanted):
-            raise _unfit(fn.__name__, key, value, wanted)
+            raise _argument_type_error(fn.__name__, key, value, wanted)
         if key in _OF_WINDOWS:
             numbers = value if isinstance(value, (tuple, list)) else (value,)
             if any(isinstance(n, int) and n > _LARGEST for n in numbers):
@@ -249,7 +251,7 @@ def check_attributes(fn: Callable, static: tuple) -> None:
                 raise OpError(f"{fn.__name__}(...)", f"{key}={describe_value(value)}", rule, f"{key}=1")
 
 
-def _unfit(name: str, key: str, value: Any, wanted: tuple[str, ...]) -> OpTypeError:
+def _argument_type_error(name: str, key: str, value: Any, wanted: tuple[str, ...]) -> OpTypeError:
     rule = f"{key!r} is of type {' or '.join(_WORDS[kind] for kind in wanted)}"
     seen = f"{key}={describe_value(value)} of type {type(value).__name__}"
     return OpTypeError(f"{name}(...)", seen, rule, f"{key}={_EXAMPLES[wanted[0]]}")

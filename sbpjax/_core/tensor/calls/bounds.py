@@ -52,7 +52,7 @@ def value_on_cpu(x) -> np.ndarray | None:
 _inside: dict[int, tuple] = {}
 
 
-def outside(index, low: int, high: int, ignored: int | None = None) -> int | None:
+def find_out_of_bounds(index, low: int, high: int, ignored: int | None = None) -> int | None:
     """Return an element of an index outside ``[low, high)``, None if there is none or the index is not on the host.
 
     The positions of a sequence recur in every step, and so may tokens: an array that passed is not read again.
@@ -64,7 +64,7 @@ def outside(index, low: int, high: int, ignored: int | None = None) -> int | Non
     known = _inside.get(id(array))
     if known is not None and known[1:] == (low, high, ignored) and known[0]() is array:
         return None
-    bad = _outside(index, low, high, ignored)
+    bad = _search_out_of_bounds(index, low, high, ignored)
     if bad is None and not index._kind:
         if len(_inside) >= 1024:
             _inside.clear()
@@ -72,7 +72,7 @@ def outside(index, low: int, high: int, ignored: int | None = None) -> int | Non
     return bad
 
 
-def _outside(index: Tensor, low: int, high: int, ignored: int | None) -> int | None:
+def _search_out_of_bounds(index: Tensor, low: int, high: int, ignored: int | None) -> int | None:
     for part in parts_on_cpu(index):
         if not part.size or part.dtype.kind not in "iu" or _is_within(part, low, high):
             continue
@@ -99,7 +99,7 @@ def check_rows(operation: str, index, table, dim: int, ignored: int | None = Non
     if not isinstance(table, Tensor) or table.ndim <= dim:
         return  # the op itself raises
     size = table.shape[dim]
-    bad = outside(index, 0, size, ignored)
+    bad = find_out_of_bounds(index, 0, size, ignored)
     if bad is not None:
         but = "" if ignored is None else f", or is ignore_index={ignored}"
         parts = [part[part != ignored] if ignored is not None else part for part in parts_on_cpu(index)]
@@ -132,7 +132,7 @@ def check_dim(operation: str, index, x, dim: int, negative: bool = False) -> Non
 def check_size(operation: str, index, size: int, dim: int, negative: bool = False) -> None:
     """Raise unless every element of an index names a place in a dim of a size; see `check_dim`."""
     low = -size if negative else 0
-    bad = outside(index, low, size)
+    bad = find_out_of_bounds(index, low, size)
     if bad is not None:
         fix = "check the data, e.g. " + (
             f"index.clamp({low}, {size - 1})" if size else "no index fits an empty dim: use an empty one"
@@ -147,13 +147,13 @@ def check_size(operation: str, index, size: int, dim: int, negative: bool = Fals
         )
 
 
-def check_natural(operation: str, x, label: str) -> None:
+def check_non_negative(operation: str, x, label: str) -> None:
     """Raise if an integer tensor in host memory holds a negative number.
 
     Raises:
         OpBoundsError: it does.
     """
-    bad = outside(x, 0, 1 << 62)
+    bad = find_out_of_bounds(x, 0, 1 << 62)
     if bad is not None:
         raise OpBoundsError(
             operation,

@@ -42,7 +42,7 @@ IGNORED = {
 }
 
 
-def parts(form: str) -> list[tuple[str, str]]:
+def parse_form(form: str) -> list[tuple[str, str]]:
     """Return ``(name there, name here)`` for the arguments of a form; `NOTHING` if it is ignored here."""
     found = []
     for part in form.removeprefix("flags ").replace("*", "").split():
@@ -56,14 +56,14 @@ def are_flags(values: tuple) -> bool:
     return all(value is None or value is True or value is False for value in values)
 
 
-def in_oneflow(form: str, parameters: list[inspect.Parameter]) -> tuple[list[str], int]:
+def oneflow_parameter_order(form: str, parameters: list[inspect.Parameter]) -> tuple[list[str], int]:
     """Return the arguments that a function takes in OneFlow's order, and how many of them are in its own order.
 
     Args:
         form: the form; no arguments are returned unless it has more than the function's own order.
         parameters: the parameters of the function.
     """
-    order = [here for _, here in parts(form.partition("*")[0])]
+    order = [here for _, here in parse_form(form.partition("*")[0])]
     own = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     if order and order[0] in ("self", "input"):
         order[0] = own[0]

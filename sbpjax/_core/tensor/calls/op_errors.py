@@ -31,13 +31,13 @@ def describe(x) -> str:
 _SHAPES = ("shape", "broadcast", "dimension", "size", "rank")
 
 
-def _speaks_of_shapes(error: BaseException) -> bool:
+def _is_shape_error(error: BaseException) -> bool:
     """Return whether an error of JAX is about shapes: a TypeError there, a RuntimeError in PyTorch."""
     text = str(error)
     return any(word in text for word in _SHAPES)
 
 
-def _on_two_devices(op, inputs) -> Exception:
+def _device_mismatch_error(op, inputs) -> Exception:
     tensors = [x for x in inputs if isinstance(x, Tensor)]
     return errors.MixedTensorError(
         op.name,
@@ -52,7 +52,7 @@ def _lacks_data(inputs) -> bool:
     return any(x.is_meta and x._layout is None for x in tensors) and not all(x.is_meta for x in tensors)
 
 
-def _constant_without_data(op, inputs) -> Exception:
+def _missing_data_error(op, inputs) -> Exception:
     return errors.AbstractError(
         op.name,
         ", ".join(describe(x) for x in inputs),
@@ -61,13 +61,13 @@ def _constant_without_data(op, inputs) -> Exception:
     )
 
 
-def of_public(error: Exception, name: str, args: tuple, options: dict) -> Exception:
+def public_call_error(error: Exception, name: str, args: tuple, options: dict) -> Exception:
     """Return the error to raise for a public function that failed on arguments before an op ran."""
     arguments = ", ".join([*map(describe_value, args), *(f"{k}={describe_value(v)}" for k, v in options.items())])
     full = sizes.out_of_memory(f"{name}(...)", arguments or "no arguments", error)
     if full is not None or type(error).__name__ in ("JaxRuntimeError", "XlaRuntimeError"):
         return full or error
-    return _kind_of(error)(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX)
+    return _error_class(error)(f"{name}(...)", arguments or "no arguments", _line_of(error), _FIX)
 
 
 def describe_value(value: Any) -> str:
@@ -75,14 +75,14 @@ def describe_value(value: Any) -> str:
     return describe(value) if hasattr(value, "dtype") else repr(value)[:60]
 
 
-def _kind_of(error: Exception) -> type[errors.SbpjaxError]:
+def _error_class(error: Exception) -> type[errors.SbpjaxError]:
     """Return the error class for a Python, NumPy or JAX error; text parsed as a number is a wrong type."""
     if isinstance(error, IndexError):
         return errors.OpIndexError
     if isinstance(error, (AttributeError, KeyError)):
         return errors.OpTypeError
     # Before TypeError: JAX raises that for shapes which do not fit, and PyTorch's users catch RuntimeError.
-    if _speaks_of_shapes(error):
+    if _is_shape_error(error):
         return errors.OpError
     if isinstance(error, TypeError) or str(error).startswith(("invalid literal", "could not convert")):
         return errors.OpTypeError
@@ -106,7 +106,7 @@ _FIX = "make the inputs fit the rule, e.g. with reshape, to(dtype) or another di
 def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
     if not isinstance(error, errors.SbpjaxError) and _lacks_data(inputs):
-        return _constant_without_data(op, inputs)
+        return _missing_data_error(op, inputs)
     if isinstance(error, FloatingPointError) and not isinstance(error, errors.SbpjaxError):
         rule = f"under jax.debug_nans a program ends at the first op that makes one: {_line_of(error)}"
         fix = "look at the values of its inputs, with print or x.min()"
@@ -122,8 +122,8 @@ def translate(error: Exception, op, inputs) -> Exception:
         return error
     # By its message: JAX has no class for it (jax 0.10).
     if "incompatible devices" in str(error):
-        return _on_two_devices(op, inputs)
-    kind, text = _kind_of(error), _line_of(error)
+        return _device_mismatch_error(op, inputs)
+    kind, text = _error_class(error), _line_of(error)
     arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
     return kind(f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})", arguments or "no inputs", text, _FIX)
 
@@ -138,14 +138,14 @@ def mixed_error(operation: str, inputs) -> errors.MixedTensorError:
         where = x.device if x._layout is None else repr(x.placement)
         seen.append(f"input {i}: {label}{kind} {tuple(x.shape)} on {where}")
     rule = "all inputs of one op are local, or on one placement (hierarchy included)"
-    return errors.MixedTensorError(operation, "; ".join(seen), rule, _joining(tensors))
+    return errors.MixedTensorError(operation, "; ".join(seen), rule, _suggest_placement_fix(tensors))
 
 
 def _is_parameter(x) -> bool:
     return any(kind.__name__ == "Parameter" for kind in type(x).__mro__)  # a class of a package above this one
 
 
-def _joining(tensors: list) -> str:
+def _suggest_placement_fix(tensors: list) -> str:
     """Return the line of code that brings the inputs of an op together."""
     placed = [x for x in tensors if x._layout is not None]
     if not placed:
@@ -161,10 +161,10 @@ def _joining(tensors: list) -> str:
         number, moving = next((i, x) for i, x in enumerate(placed) if x.placement != target.placement)
         sbp = moving.sbp if len(moving.sbp) == count else target.sbp
         return f"x.to_global({target.placement!r}, {list(sbp)!r})  # for input {number}"
-    return _joining_local(target, count)
+    return _suggest_local_fix(target, count)
 
 
-def _joining_local(target, count: int) -> str:
+def _suggest_local_fix(target, count: int) -> str:
     where, alike = repr(target.placement), ", ".join(["sbpjax.sbp.broadcast"] * count)
     if not target.placement.spans_processes:
         return f"x.to_global({where}, [{alike}])  # for each input that is not there yet"

@@ -41,7 +41,7 @@ from sbpjax.sbp.stage import stage_transfer
 
 from ..dispatch import abstract, dispatch
 from ..dispatch.op import op_of
-from ..dispatch.traced import TracedLayout, as_traced, logical
+from ..dispatch.traced import TracedLayout, as_traced, logical_value
 from ..handle.mode import mode
 from ..handle.tensor import Tensor, restore, wrap, wrap_any
 
@@ -145,14 +145,14 @@ def to_global(
         return grad.to_global(layout.placement, _gradient_sbp(layout, grad._layout.sbp, as_source=True))
 
     out = wrap_any(conversions.move(self._array, layout, target), target)
-    return _record(self, out._as_requested(), back)
+    return _record(self, out._mark_requested_sum(), back)
 
 
 def _in_trace(x: Tensor) -> Tensor:
     """Return a tensor over the tracer that the running trace reads for it."""
     if isinstance(x._array, Tracer):
         return x
-    return restore(logical(x), as_traced(x._layout), x._edge, x._idx)
+    return restore(logical_value(x), as_traced(x._layout), x._edge, x._idx)
 
 
 def _no_partial(sbp: tuple) -> tuple:
@@ -178,7 +178,7 @@ def _gradient_sbp(source, own: tuple, as_source: bool = False) -> tuple:
 def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     """Pin a layout inside a trace: a `to_global` marker that the planner obeys; free entries are its choice."""
     if placement is None or (sbp is None and x._layout is None):
-        raise _incomplete(x, placement, sbp)
+        raise _incomplete_layout_error(x, placement, sbp)
     ndim = x._array.ndim
     free = (algebra.FREE,) * len(placement.hierarchy)
     codes = free if sbp is None else algebra.parse(sbp, placement, ndim, allow_free=True)
@@ -188,7 +188,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
         if sbp is None and x._layout.pinned is not None and len(x._layout.pinned) == len(free):
             codes = x._layout.pinned
         same = x._layout is TracedLayout(placement, codes)
-        x = moved_to_stage(x, placement)
+        x = move_to_stage(x, placement)
         if same and grad_codes == free and (mode.auto is None or sbp is None):  # auto releases pinned entries
             return x
     layout = TracedLayout(placement, codes)
@@ -206,7 +206,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     return out
 
 
-def moved_to_stage(x: Tensor, placement) -> Tensor:
+def move_to_stage(x: Tensor, placement) -> Tensor:
     """Return a traced global tensor on another placement, in a layout of the planner's choice."""
     if x._layout.placement == placement:
         return x
@@ -216,7 +216,7 @@ def moved_to_stage(x: Tensor, placement) -> Tensor:
     return out
 
 
-def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
+def _incomplete_layout_error(x: Tensor, placement, sbp) -> MixedTensorError:
     return MixedTensorError(
         f"x.to_global(placement={placement!r}, sbp={sbp!r})",
         f"local {x.dtype.name}{list(x.shape)}",
@@ -227,7 +227,7 @@ def _incomplete(x: Tensor, placement, sbp) -> MixedTensorError:
 
 def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_values: bool | None) -> Tensor:
     if placement is None or sbp is None:
-        raise _incomplete(x, placement, sbp)
+        raise _incomplete_layout_error(x, placement, sbp)
     shape = tuple(x._array.shape)
     codes = algebra.parse(sbp, placement, len(shape))
     nd_sbp = algebra.to_sbp(codes)
@@ -237,10 +237,10 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
         made = process_local.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
-        out = wrap_any(*made)._as_requested()
+        out = wrap_any(*made)._mark_requested_sum()
     else:
         # One process has all ranks: its tensor is the whole, and each rank takes its part.
-        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp, own=True))._as_requested()
+        out = wrap_any(*conversions.from_logical(x._array, placement, nd_sbp, own=True))._mark_requested_sum()
     # The gradient goes back to the device of the tensor, which need not be the first of the placement.
     owner = None if x.is_meta else next(iter(x._array.devices()))
 
@@ -316,7 +316,7 @@ def local_shards(self: Tensor) -> dict:
     return conversions.local_shards(self._array, self._layout)
 
 
-def host(x: Tensor) -> np.ndarray:
+def fetch_to_host(x: Tensor) -> np.ndarray:
     """Return the logical value on the host."""
     x._fresh()
     if isinstance(x._array, Tracer):
@@ -328,31 +328,31 @@ def host(x: Tensor) -> np.ndarray:
             "a branch; or return the tensor and read it outside",
         )
     if x.is_meta:
-        raise abstract.needs_data("reading a value", x)
+        raise abstract.missing_data_error("reading a value", x)
     if x._layout is None:
         try:
             return np.asarray(x._array)
         except jax.errors.JaxRuntimeError as error:  # XLA runs programs later than they are called
-            raise _of_a_late_error(x, error) from None
+            raise _failed_program_error(x, error) from None
     collective_trace.raise_found_difference()
     try:
         return np.asarray(conversions.to_logical(x._array, x._layout))
     # The other ranks did not join: most likely ``if rank == 0: print(x)``, which the error of a lost rank does not
     # name.
     except (AgreementError, LostRankError) as error:
-        raise _of_a_read(error) from None
+        raise _read_error(error) from None
     except (ValueError, jax.errors.JaxRuntimeError) as error:
         processes.raise_for_ranks(error)
-        raise _of_a_late_error(x, error) from None
+        raise _failed_program_error(x, error) from None
 
 
-def _of_a_late_error(x: Tensor, error: Exception) -> Exception:
+def _failed_program_error(x: Tensor, error: Exception) -> Exception:
     """Return the error to raise where the program that computes a tensor has failed."""
     seen = f"{x.dtype.name}{list(x.shape)}, computed by a program that failed"
     return sizes.out_of_memory("reading a value", seen, error) or error
 
 
-def _of_a_read(error: DistributedError) -> DistributedError:
+def _read_error(error: DistributedError) -> DistributedError:
     """Return the error of ranks that do not all read a value, with a message about reading."""
     seen = next((line[8:] for line in str(error).splitlines() if line.startswith("  seen: ")), str(error))
     operation = "reading the value of a global tensor (item(), numpy(), tolist(), print)"
@@ -372,7 +372,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         >>> flow.tensor([1, 2]).numpy()
         array([1, 2])
     """
-    return np.array(host(self))
+    return np.array(fetch_to_host(self))
 
 
 def item(self: Tensor):
@@ -396,7 +396,7 @@ def item(self: Tensor):
             "only a tensor with one element becomes a Python number",
             "x.tolist(), or reduce it first, e.g. x.sum().item()",
         )
-    return host(self).reshape(()).item()
+    return fetch_to_host(self).reshape(()).item()
 
 
 def tolist(self: Tensor):
@@ -409,7 +409,7 @@ def tolist(self: Tensor):
         >>> flow.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
-    return host(self).tolist()
+    return fetch_to_host(self).tolist()
 
 
 def to_bool(self: Tensor) -> bool:

@@ -46,7 +46,7 @@ UNBOUND: Any = object()
 _SMALL = 1 << 24
 
 
-def where_to(device, placement, sbp, operation: str):
+def resolve_destination(device, placement, sbp, operation: str):
     """Check the device, placement and sbp of a new tensor; return ``(device, placement, sbp)``, resolved.
 
     Raises:
@@ -82,11 +82,11 @@ def where_to(device, placement, sbp, operation: str):
     return None, placement, tuple(sbp) if isinstance(sbp, list) else algebra.in_order(sbp, placement)
 
 
-def make(
+def create_tensor(
     fn, static: tuple, inputs, options: tuple[Any, Any, Any], operation: str, requires_grad: bool = False
 ) -> Tensor:
     """Run a creation function on ``options = (device, placement, sbp)``, and return its tensor."""
-    device, placement, sbp = where_to(*options, operation)
+    device, placement, sbp = resolve_destination(*options, operation)
     inputs = [x.item() if isinstance(x, np.generic) else x for x in inputs]
     free = _has_free_size(static)
     if not free:
@@ -96,8 +96,8 @@ def make(
         out = wrap_any(fn(*inputs, **dict(static)))
     elif placement is not None and (mode.capture is not None or any(isinstance(x, Tracer) for x in inputs)):
         out = pin(wrap_any(jnp.asarray(fn(*inputs, **dict(static)))), placement, sbp)
-    elif without_data(device, placement):
-        out = abstract.made_by(fn, static, inputs, placement, sbp)
+    elif is_created_abstract(device, placement):
+        out = abstract.create_abstract(fn, static, inputs, placement, sbp)
     elif (made := _on_host(fn, static, inputs, device, placement, sbp)) is not None:
         out = made
     elif placement is not None:
@@ -106,7 +106,7 @@ def make(
         (array,), (layout,) = global_ops.execute(
             fn, static, inputs, (None,) * len(inputs), placement=placement, out_sbps=(sbp,)
         )
-        out = wrap_any(array, layout)._as_requested()
+        out = wrap_any(array, layout)._mark_requested_sum()
     else:
         op = op_of(fn, static)
         inputs = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
@@ -130,7 +130,7 @@ def _check_size(static: tuple, device, placement, sbp, operation: str) -> None:
         return
     dtype = options.get("dtype") or np.dtype(np.float32)
     sizes.check_bytes(operation, shape, dtype)
-    if without_data(device, placement) or mode.capture is not None:
+    if is_created_abstract(device, placement) or mode.capture is not None:
         return
     if placement is not None:
         sizes.check_layouts(operation, [Layout(placement, sbp, shape, dtype)])
@@ -154,7 +154,7 @@ def _on_host(fn, static: tuple, inputs: list, device, placement, sbp) -> Tensor 
     return host_constants.fill_on_host(options["shape"], options["dtype"], value, device, placement, sbp)
 
 
-def without_data(device, placement) -> bool:
+def is_created_abstract(device, placement) -> bool:
     """Return whether a new tensor on this device or placement is abstract."""
     if device is META or (placement is not None and not placement.is_present):
         return True
@@ -249,13 +249,13 @@ def _eye(n, m, dtype):
 
 
 def _float_dtype(dtype) -> np.dtype:
-    return dtypes.of(dtype).np if dtype is not None else dtypes.get_default_dtype().np
+    return dtypes.as_dtype(dtype).np if dtype is not None else dtypes.get_default_dtype().np
 
 
 def _fill_tensor(value, size, dtype, options, requires_grad, operation) -> Tensor:
     shape = size_of(size, operation)
     static = (("shape", shape), ("dtype", _float_dtype(dtype)), ("value", value))
-    return make(_constant, static, (), options, operation, requires_grad)
+    return create_tensor(_constant, static, (), options, operation, requires_grad)
 
 
 def zeros(*size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False) -> Tensor:
@@ -327,7 +327,7 @@ def full(size, fill_value, dtype=None, device=None, placement=None, sbp=None, re
     found = _dtype_of_number(fill_value, dtype)
     fill_value = number_of(fill_value, found, "full(...)")
     static = (("shape", shape), ("dtype", found))
-    return make(_full, static, (fill_value,), (device, placement, sbp), "full(...)", requires_grad)
+    return create_tensor(_full, static, (fill_value,), (device, placement, sbp), "full(...)", requires_grad)
 
 
 def number_of(value, dtype: np.dtype, operation: str):
@@ -339,7 +339,7 @@ def number_of(value, dtype: np.dtype, operation: str):
 
 def _dtype_of_number(value, dtype=None) -> np.dtype:
     if dtype is not None:
-        return dtypes.of(dtype).np
+        return dtypes.as_dtype(dtype).np
     if isinstance(value, (bool, np.bool_)):
         return dtypes.bool_.np
     if isinstance(value, (int, np.integer)):
@@ -376,7 +376,7 @@ def arange(
     if start is None:
         start = 0
     start, end, step = (v.item() if isinstance(v, (Tensor, np.generic)) else v for v in (start, end, step))
-    if dtype is not None and step and dtypes.of(dtype).np.kind in "iu" and not int(step):
+    if dtype is not None and step and dtypes.as_dtype(dtype).np.kind in "iu" and not int(step):
         raise OpError(f"arange({start}, {end}, {step})", f"dtype={dtype}", "step must be nonzero", "leave out dtype")
     if step == 0 or (end - start) * step < 0:
         raise OpError(
@@ -389,13 +389,13 @@ def arange(
     if dtype is None:
         resolved = dtypes.int64.np if whole else dtypes.get_default_dtype().np
     else:
-        resolved = dtypes.of(dtype).np
+        resolved = dtypes.as_dtype(dtype).np
     if whole:
         length = -((start - end) // step)
     else:
         length = math.ceil((end - start) / step)
     static = (("length", length), ("dtype", resolved))
-    return make(_arange, static, (start, step), (device, placement, sbp), "arange(...)", requires_grad)
+    return create_tensor(_arange, static, (start, step), (device, placement, sbp), "arange(...)", requires_grad)
 
 
 def _check_count(operation: str, name: str, value) -> None:
@@ -406,7 +406,7 @@ def _check_count(operation: str, name: str, value) -> None:
         raise OpError(operation, f"{name}={value}", f"number of {name} must be non-negative", f"{name}=100")
 
 
-def _end(operation: str, value):
+def _range_endpoint(operation: str, value):
     """Return an end of a range as a number."""
     if isinstance(value, Tensor) and value.ndim:
         rule = "it only supports 0-dimensional start and end tensors"
@@ -439,9 +439,9 @@ def linspace(
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     _check_count("linspace(...)", "steps", steps)
-    start, end = (_end("linspace(...)", v) for v in (start, end))
+    start, end = (_range_endpoint("linspace(...)", v) for v in (start, end))
     static = (("steps", int(steps)), ("dtype", _dtype_between(dtype, start, end)))
-    return make(_linspace, static, (start, end), (device, placement, sbp), "linspace(...)", requires_grad)
+    return create_tensor(_linspace, static, (start, end), (device, placement, sbp), "linspace(...)", requires_grad)
 
 
 def logspace(
@@ -450,9 +450,11 @@ def logspace(
 ) -> Tensor:  # fmt: skip
     """Return ``base`` to the power of `linspace`."""
     _check_count("logspace(...)", "steps", steps)
-    start, end = (_end("logspace(...)", v) for v in (start, end))
+    start, end = (_range_endpoint("logspace(...)", v) for v in (start, end))
     static = (("steps", int(steps)), ("dtype", _dtype_between(dtype, start, end)))
-    return make(_logspace, static, (start, end, base), (device, placement, sbp), "logspace(...)", requires_grad)
+    return create_tensor(
+        _logspace, static, (start, end, base), (device, placement, sbp), "logspace(...)", requires_grad
+    )
 
 
 def eye(
@@ -471,4 +473,4 @@ def eye(
     """
     shape = size_of((n, n if m is None else m), "eye(...)")
     static = (("n", shape[0]), ("m", shape[1]), ("dtype", _float_dtype(dtype)))
-    return make(_eye, static, (), (device, placement, sbp), "eye(...)", requires_grad)
+    return create_tensor(_eye, static, (), (device, placement, sbp), "eye(...)", requires_grad)

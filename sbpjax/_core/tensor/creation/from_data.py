@@ -24,7 +24,7 @@ from ..handle import dtype as dtypes
 from ..handle.device import META
 from ..handle.tensor import Tensor, wrap_any
 from .convert import pin
-from .creation import empty, where_to, without_data
+from .creation import empty, is_created_abstract, resolve_destination
 from .number_range import check_fits
 
 _PYTHON = {bool, int, float, complex}
@@ -32,7 +32,7 @@ _PYTHON = {bool, int, float, complex}
 
 def _host_array(data, dtype):
     """Return nested data as a NumPy array with torch's dtypes: Python floats are of the default dtype."""
-    resolved = dtypes.np_of(dtype)
+    resolved = dtypes.as_np_dtype(dtype)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data, dtype=resolved)
     if isinstance(data, (list, tuple)) and _holds_tensors(data):
@@ -46,7 +46,7 @@ def _host_array(data, dtype):
             "tensor(data)", f"{type(data).__name__} {str(data)[:60]}", str(error), "pass evenly nested numbers"
         ) from None
     if array.dtype == object and _kinds(data) <= {int, bool}:
-        raise _too_large(data, "int64")
+        raise _overflow_error(data, "int64")
     if array.dtype == object or array.dtype.kind in "USMm":
         raise OpTypeError(
             "tensor(data)",
@@ -56,7 +56,7 @@ def _host_array(data, dtype):
         )
     if resolved is None:
         if array.dtype == np.uint64 and not {np.uint64} & {getattr(t, "type", None) for t in _kinds(data)}:
-            raise _too_large(data, "int64")
+            raise _overflow_error(data, "int64")
         resolved = _common_dtype(data, array.dtype)
     elif resolved.kind in "iu" and array.size and array.dtype != resolved:
         _check_integers(data, array, resolved)
@@ -74,7 +74,7 @@ def _check_integers(data, array: np.ndarray, dtype: np.dtype) -> None:
         check_fits("tensor(data)", value, dtype)
 
 
-def _too_large(data, name: str) -> OpValueError:
+def _overflow_error(data, name: str) -> OpValueError:
     rule = f"Overflow when unpacking long long: an integer is within the range of {name}"
     return OpValueError("tensor(data)", f"{type(data).__name__} {str(data)[:60]}", rule, "use floats: float(value)")
 
@@ -137,26 +137,26 @@ def tensor(data, *, dtype=None, device=None, placement=None, sbp=None, requires_
         >>> flow.tensor([1.0, 2.0], placement=p, sbp=flow.sbp.split(0)).sbp
         (sbpjax.sbp.split(dim=0),)
     """
-    target, placement, sbp = where_to(device, placement, sbp, "tensor(...)")
+    target, placement, sbp = resolve_destination(device, placement, sbp, "tensor(...)")
     if isinstance(data, Tensor):
-        out = data.detach().clone() if not without_data(target, placement) else data.detach().to(META)
+        out = data.detach().clone() if not is_created_abstract(target, placement) else data.detach().to(META)
         if dtype is not None:
             out = out.to(dtype)
         if placement is not None:
             out = out.to_global(placement, sbp)
         elif device is not None and not out.is_meta:
             out = out.to(device)
-        out = wrap_any(out._array, out._layout)._as_requested()
+        out = wrap_any(out._array, out._layout)._mark_requested_sum()
     elif isinstance(data, jax.Array):
-        out = wrap_any(data if dtype is None else data.astype(dtypes.of(dtype).np))
+        out = wrap_any(data if dtype is None else data.astype(dtypes.as_dtype(dtype).np))
     else:
         array = _host_array(data, dtype)
-        if without_data(target, placement):
+        if is_created_abstract(target, placement):
             out = abstract.empty(array.shape, array.dtype, placement, sbp)
         elif placement is not None and not trace_state_clean():
             out = pin(wrap_any(jnp.asarray(array)), placement, sbp)  # laid out by the program
         elif placement is not None:
-            out = wrap_any(*conversions.from_logical(array, placement, sbp))._as_requested()
+            out = wrap_any(*conversions.from_logical(array, placement, sbp))._mark_requested_sum()
         else:
             # `jnp.asarray` would lower a program that copies, one for each shape.
             free = target is None and not trace_state_clean()

@@ -58,7 +58,7 @@ def fill_on_host(
         placement: the placement of a global tensor.
         sbp: its nd-sbp.
     """
-    if _often(kind := (shape, dtype, device, placement)):
+    if _is_frequent(kind := (shape, dtype, device, placement)):
         return None
     # Numbers that NumPy and XLA certainly round and cast alike.
     plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
@@ -92,7 +92,7 @@ def draw(
         sbp: see there.
         then: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
     """
-    if fn not in _BY_ELEMENT or _often(kind := (fn, static, device, placement)):
+    if fn not in _BY_ELEMENT or _is_frequent(kind := (fn, static, device, placement)):
         return None
     if not trace_state_clean() or not _on_cpu(device, placement):
         return None
@@ -149,7 +149,7 @@ def bound_to(array) -> Any:
 
 
 @hide_mesh
-def put_beside(values: np.ndarray, array: Any) -> jax.Array:
+def put_like(values: np.ndarray, array: Any) -> jax.Array:
     """Return values as an array on the devices of another one, bound to them only if that one is.
 
     JAX compiles anew when an input is bound to its device in one call and not in another, and results of a program with
@@ -170,7 +170,7 @@ def _on_cpu(device, placement) -> bool:
     return (jax.default_backend() if device is None else device.platform) == "cpu"
 
 
-def _often(kind: tuple) -> bool:
+def _is_frequent(kind: tuple) -> bool:
     """Return whether values of a kind were made so often that a program of their own pays."""
     return (_made.find(kind) or 0) >= _TIMES
 
@@ -196,4 +196,4 @@ def _put(values: np.ndarray, device, placement, sbp) -> Tensor:
     if placement is None:
         # Aliased (JAX's default on CPU), donated memory would be NumPy's.
         return wrap(jax.device_put(values, device, may_alias=False))
-    return wrap_any(*conversions.from_logical(values, placement, sbp))._as_requested()
+    return wrap_any(*conversions.from_logical(values, placement, sbp))._mark_requested_sum()

@@ -19,7 +19,7 @@ from sbpjax._core.jax_private import register_array_type, update_aval_with_shard
 from sbpjax.errors import AutogradError
 from sbpjax.sbp.abstract import Abstract, no_data
 
-from ..dispatch.traced import logical
+from ..dispatch.traced import logical_value
 from ..handle.mode import mode
 from ..handle.tensor import Tensor
 from .convert import jax_array
@@ -36,7 +36,7 @@ def array_of(x: Tensor) -> jax.Array:
     _check_tape(x)
     x._fresh()
     if isinstance(x._array, Tracer) or mode.capture is not None:
-        return logical(x)
+        return logical_value(x)
     if x._array.__class__ is Abstract:
         raise no_data("a function of JAX on a tensor", f"{x.dtype.name}{list(x.shape)}")
     return jax_array(x)

@@ -16,7 +16,7 @@ from ..handle import dtype as dtypes
 from ..handle.tensor import LOCAL, TRACED, Tensor, wrap_any
 from . import host_constants
 from .convert import _no_partial, pin
-from .creation import UNBOUND, _constant, _full, empty, full, make, number_of, ones, size_of, zeros
+from .creation import UNBOUND, _constant, _full, create_tensor, empty, full, number_of, ones, size_of, zeros
 from .from_data import tensor
 
 
@@ -47,13 +47,13 @@ def place_like(x: Tensor, device, placement, sbp, random: bool = False):
 def _like(x: Tensor, value, dtype, device, placement, sbp, requires_grad, operation) -> Tensor:
     if not isinstance(x, Tensor):
         raise OpTypeError(operation, f"a {type(x).__name__}", "the input is a tensor", "pass a tensor")
-    static = (("shape", tuple(x.shape)), ("dtype", dtypes.of(dtype or x.dtype).np), ("value", value))
+    static = (("shape", tuple(x.shape)), ("dtype", dtypes.as_dtype(dtype or x.dtype).np), ("value", value))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _constant(**dict(static)), requires_grad)
     if x.is_meta and device is None:
         with abstract.abstract():
-            return make(_constant, static, (), place_like(x, device, placement, sbp), operation, requires_grad)
-    return make(_constant, static, (), place_like(x, device, placement, sbp), operation, requires_grad)
+            return create_tensor(_constant, static, (), place_like(x, device, placement, sbp), operation, requires_grad)
+    return create_tensor(_constant, static, (), place_like(x, device, placement, sbp), operation, requires_grad)
 
 
 def zeros_like(
@@ -103,26 +103,28 @@ def full_like(
     """
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    found = dtypes.of(dtype or x.dtype).np
+    found = dtypes.as_dtype(dtype or x.dtype).np
     fill_value = number_of(fill_value, found, "full_like(x, value)")
     static = (("shape", tuple(x.shape)), ("dtype", found))
     if _is_traced(x, device, placement, sbp):
         return _traced_new(x, _full(fill_value, **dict(static)), requires_grad)
     if x.is_meta and device is None:
         with abstract.abstract():
-            return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
-    return make(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad)
+            return create_tensor(_full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)")
+    return create_tensor(
+        _full, static, (fill_value,), place_like(x, device, placement, sbp), "full_like(x)", requires_grad
+    )
 
 
 def _traced_new(x: Tensor, array, requires_grad: bool) -> Tensor:
     """Return an array as a constant of the program that ``x`` is traced in, with the known entries of its sbp."""
     out = wrap_any(array)
     if x._layout is not None:
-        out = pin(out, x.placement, _fitting(x.sbp, array.ndim))
+        out = pin(out, x.placement, _drop_excess_splits(x.sbp, array.ndim))
     return out.requires_grad_() if requires_grad else out
 
 
-def _fitting(sbp: tuple, ndim: int) -> tuple:
+def _drop_excess_splits(sbp: tuple, ndim: int) -> tuple:
     """Return an nd-sbp with broadcast for splits of dims that a tensor of ``ndim`` dims does not have."""
     return tuple(broadcast if s.code >= ndim else s for s in sbp)
 
@@ -134,16 +136,16 @@ def _is_traced(x: Tensor, *where) -> bool:
 def _place_of_new(x: Tensor, ndim: int, device, placement, sbp):
     """Return `place_like`, with broadcast for splits of dims that the new tensor does not have."""
     device, placement, found = place_like(x, device, placement, sbp)
-    return device, placement, _fitting(found, ndim) if sbp is None and found is not None else found
+    return device, placement, _drop_excess_splits(found, ndim) if sbp is None and found is not None else found
 
 
-def _new(maker):
+def _make_new_method(maker):
     def new(
         self: Tensor, *size, dtype=None, device=None, placement=None, sbp=None, requires_grad: bool = False
     ) -> Tensor:
         if _is_traced(self, device, placement, sbp):
             value, shape = 1 if maker.__name__ == "ones" else 0, size_of(size, f"new_{maker.__name__}(...)")
-            return _traced_new(self, _constant(shape, dtypes.of(dtype or self.dtype).np, value), requires_grad)
+            return _traced_new(self, _constant(shape, dtypes.as_dtype(dtype or self.dtype).np, value), requires_grad)
         keep = self.is_meta and device is None
         ndim = len(size_of(size, f"new_{maker.__name__}(...)"))
         device, placement, sbp = _place_of_new(self, ndim, device, placement, sbp)
@@ -161,7 +163,7 @@ def _new(maker):
     return new
 
 
-new_zeros, new_ones, new_empty = map(_new, (zeros, ones, empty))
+new_zeros, new_ones, new_empty = map(_make_new_method, (zeros, ones, empty))
 
 
 def new_full(
@@ -177,7 +179,7 @@ def new_full(
     """Return `full` of a size, with the dtype and layout of this tensor unless others are given."""
     if _is_traced(self, device, placement, sbp) and not isinstance(fill_value, Tensor):
         shape = size_of((size,), "new_full(...)")
-        found = dtypes.of(dtype or self.dtype).np
+        found = dtypes.as_dtype(dtype or self.dtype).np
         return _traced_new(
             self, _constant(shape, found, number_of(fill_value, found, "x.new_full(size, value)")), requires_grad
         )

@@ -60,11 +60,11 @@ def empty(shape: tuple[int, ...], dtype, placement=None, sbp=None) -> Tensor:
     if placement is None:
         return wrap_any(Abstract(shape, dtype))
     layout = Layout(placement, sbp, shape, dtype)
-    return wrap_any(of_layout(layout), layout)._as_requested()
+    return wrap_any(of_layout(layout), layout)._mark_requested_sum()
 
 
 @hide_mesh
-def made_by(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
+def create_abstract(fn, static: tuple, inputs, placement=None, sbp=None) -> Tensor:
     """Return the abstract tensor that a creation function would make."""
     keywords = dict(static)
     # Answered without `eval_shape`: a model of 48 layers makes a thousand such tensors.
@@ -84,11 +84,11 @@ def run(op, inputs: tuple, out_sbps=None):
         raise translate(error, op, tuple(arrays)) from None
     outs = (wrap_any(out),) if isinstance(out, Abstract) else tuple([wrap_any(o) for o in out])
     if recording:
-        local.tape(op, inputs, arrays, outs)
+        local.record_local_op(op, inputs, arrays, outs)
     return outs[0] if isinstance(out, Abstract) else outs
 
 
-def needs_data(operation: str, x: Tensor):
+def missing_data_error(operation: str, x: Tensor):
     """Return the error for a reader of an abstract tensor's elements."""
     return no_data(operation, describe(x))
 
@@ -104,4 +104,4 @@ def check_runnable(operation: str, placement, tensors) -> None:
         return
     if placement is not None and not placement.is_present:
         raise absent(f"running {operation}", f"{len(lacking)} abstract tensors", placement)
-    raise needs_data(f"running {operation}", lacking[0])
+    raise missing_data_error(f"running {operation}", lacking[0])

@@ -52,7 +52,7 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
             raise translate(error, op, inputs) from None
         if any(isinstance(x, Tensor) for x in inputs):
             return traced.run(op, inputs)
-        out = _staged(op, inputs, arrays)
+        out = _call_in_trace(op, inputs, arrays)
     if out.__class__ is ArrayImpl:
         t = _new(Tensor)  # `wrap`, without a call
         t._array = out
@@ -60,7 +60,7 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
         t._idx = t._ver = 0
         t._kind = LOCAL
         if recording:
-            tape(op, inputs, arrays, (t,))
+            record_local_op(op, inputs, arrays, (t,))
         return t
     alone = isinstance(out, Tracer)
     # A jit of the user's own traces ops on concrete arrays too (omnistaging), and their results are tracers. Run again
@@ -69,18 +69,18 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
         return traced.run(op, inputs)
     outs = (wrap_any(out),) if alone else tuple([wrap_any(o) for o in out])
     if recording:
-        tape(op, inputs, arrays, outs)
+        record_local_op(op, inputs, arrays, outs)
     return outs[0] if alone else outs
 
 
-def _staged(op: Op, inputs: tuple, arrays: list) -> Any:
+def _call_in_trace(op: Op, inputs: tuple, arrays: list) -> Any:
     try:
-        return op.staged(arrays)
+        return op.call_in_trace(arrays)
     except Exception as error:
         raise translate(error, op, inputs) from None
 
 
-def tape(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
+def record_local_op(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
     """Put a local op on the tape."""
     edges, idxs, needs = [], [], []
     for i, x in enumerate(inputs):
@@ -118,7 +118,7 @@ class LocalNode(OpNode):
 
     def backward_onto(self, grads: list, places: tuple[int, ...], held: list) -> tuple:
         """Return `backward` of an op of one output, with arrays added to the gradients at ``places``."""
-        return _tensors(_call(self.entry.adding(places), self.kept(), grads, held))
+        return _tensors(_call(self.entry.accumulating_backward(places), self.kept(), grads, held))
 
 
 def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
@@ -136,7 +136,7 @@ def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
     except ValueError as error:
         if not forbids_options(error):
             raise
-        return op.staged([*saved, *arrays, *further])
+        return op.call_in_trace([*saved, *arrays, *further])
 
 
 def _array(g: Tensor):

@@ -27,7 +27,7 @@ from sbpjax.sbp.abstract import of_aval
 from ...compiler.eager import evaluator, shape_cache
 from ...compiler.eager.background_compile import FirstCall, compile_ahead
 from ...compiler.eager.evaluator import setting
-from ...compiler.eager.tiered import cold
+from ...compiler.eager.tiered import select_tiered_program
 from ..calls.argument_errors import check_attributes
 
 _OPS = LRUCache(most_programs())
@@ -91,9 +91,11 @@ class Op:
     def compile_for(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
         """Return a compiled function of its own for inputs like these; `replace` is called with one that is faster."""
         function = self.function()
-        return cold(function, jit_without_mesh(function, compiler_options=self.options), arrays, replace)
+        return select_tiered_program(
+            function, jit_without_mesh(function, compiler_options=self.options), arrays, replace
+        )
 
-    def staged(self, arrays: Sequence) -> Any:
+    def call_in_trace(self, arrays: Sequence) -> Any:
         """Return the results of `call` as a part of a program that the user traces, see `forbids_options`."""
         return jax.jit(self.function())(*arrays)
 
@@ -149,7 +151,7 @@ def op_of(fn, static: tuple = ()) -> Op:
     if found is None:
         if static:
             check_attributes(fn, static)
-        found = _OPS.recall(key) or _OPS.keep(key, Op(fn, static))
+        found = _OPS.promote_older(key) or _OPS.keep(key, Op(fn, static))
     return found
 
 
@@ -173,7 +175,7 @@ def call_kept(op: Op, inputs: list, device=None):
     # In a trace the op becomes a part of the program.
     call = _KEPT.get(key) if trace_state_clean() else _NOT_KEPT
     if call is None:
-        call = _KEPT.recall(key) or _KEPT.keep(key, _keep_program(op, inputs, device) or _NOT_KEPT)
+        call = _KEPT.promote_older(key) or _KEPT.keep(key, _keep_program(op, inputs, device) or _NOT_KEPT)
     if call is not _NOT_KEPT:
         try:
             return call(*inputs)
@@ -188,7 +190,7 @@ def call_kept(op: Op, inputs: list, device=None):
     except ValueError as error:
         if not forbids_options(error):
             raise
-        return op.staged(inputs)
+        return op.call_in_trace(inputs)
 
 
 @hide_mesh
@@ -320,7 +322,13 @@ class Entry:
         source, sizes = self._source
         trace = source._traces.get(key)
         if trace is None:
-            made = source.rest if key == "rest" else source.adding(places) if places else source.variant(mask)
+            made = (
+                source.rest
+                if key == "rest"
+                else source.accumulating_backward(places)
+                if places
+                else source.variant(mask)
+            )
             structs = [source._structs[i] for i in source.keep] + [source.out_structs[i] for i in mask]
             structs += [source._structs[source.needs[place]] for place in places]
             trace = source._traces[key] = evaluator.families.trace(made.traced, structs)
@@ -338,7 +346,7 @@ class Entry:
             self._evaluate(found, mask, mask)
         return found
 
-    def adding(self, places: tuple[int, ...]) -> Op:
+    def accumulating_backward(self, places: tuple[int, ...]) -> Op:
         """Return `first` with further inputs, to be added to the gradients at ``places``."""
         found = self._variants.get((self.diff_outs, places))
         if found is None:
@@ -405,12 +413,12 @@ class Entry:
             return
         self.passed = passed
         if None in passed:
-            fewer, reads = self._without_passed(jaxpr)
+            fewer, reads = self._drop_passed_gradients(jaxpr)
             still = iter(reads)
             self._used["rest"] = reads = tuple([u and next(still) for u in used])
             self.rest = self._variant(self.diff_outs, (fewer, consts), reads, "rest")
 
-    def _without_passed(self, jaxpr) -> tuple:
+    def _drop_passed_gradients(self, jaxpr) -> tuple:
         """Return the program of the gradients that are not passed through, and which inputs it reads."""
         return pe.dce_jaxpr(jaxpr, [k is None for k in self.passed])
 
@@ -427,7 +435,7 @@ class Entry:
             nonlocal program
             if program is None:
                 jaxpr, consts = self._program(mask)[0]
-                program = (self._without_passed(jaxpr)[0] if part == "rest" else jaxpr, consts)
+                program = (self._drop_passed_gradients(jaxpr)[0] if part == "rest" else jaxpr, consts)
             run = jaxpr_as_fun(ClosedJaxpr(*program))
             return tuple(run(*[arguments[k] for k in picks]))
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from sbpjax._core.jax_private import ClosedJaxpr, Literal, Var
 from sbpjax._core.programs.normalise import Body, body_of
-from sbpjax._core.programs.rewrite import rewritten
+from sbpjax._core.programs.rewrite import rewrite_program
 
 from ..handle.mode import mode
 from .op import Op, _is_float
@@ -77,13 +77,13 @@ def forward(op: Op, needs: Sequence[int], arrays: Sequence) -> tuple:
     fixed = tuple([(i, x.__class__, x) for i, x in enumerate(arrays) if not isinstance(x, _ARRAYS)])
     given = [x for x in arrays if isinstance(x, _ARRAYS)]
     if not (mode.calls and can_call(op)):
-        return _of(op, needs, fixed)(*given)
+        return _make_differentiable_call(op, needs, fixed)(*given)
     key = (op, tuple(needs), len(given), tuple([(*f, str(f[2])) for f in fixed]))  # -0.0 and 0.0 are equal
     call = _forwards.get(key)
     if call is None:
         if len(_forwards) >= _MAX_CALLS:
             _forwards.clear()
-        run = _of(op, needs, fixed)
+        run = _make_differentiable_call(op, needs, fixed)
         run.__name__ = run.__qualname__ = _MARK + op.name
         call = _forwards[key] = TracedCall(run)
     return call(*given)
@@ -105,7 +105,7 @@ def backward(op: Op, vjp, cotangents: tuple) -> tuple:
     return call(vjp, cotangents)
 
 
-def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
+def _make_differentiable_call(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
     """Return the differentiated op as a function of its arrays."""
 
     def run(*given):
@@ -137,7 +137,7 @@ def _of(op: Op, needs: Sequence[int], fixed: tuple) -> Callable:
 
 def inline_calls(closed: ClosedJaxpr) -> ClosedJaxpr:
     """Return a traced program with the bodies of op calls in place of the calls, inside loops too."""
-    return rewritten(closed, _inline)
+    return rewrite_program(closed, _inline)
 
 
 def _is_call(eqn) -> bool:

@@ -185,7 +185,7 @@ def localize(grad):
     return wrap_any(conversions.to_logical(grad._array, grad._layout))
 
 
-def like_leaf(grad: Tensor, leaf: Tensor) -> Tensor:
+def match_leaf_layout(grad: Tensor, leaf: Tensor) -> Tensor:
     """Return a gradient in the layout of its leaf."""
     layout = leaf._layout
     if grad._layout is layout or (layout is None and grad._layout is None):

@@ -78,7 +78,7 @@ def unpin_layout(layout) -> TracedLayout | None:
     return None if layout is None else TracedLayout(layout.placement)
 
 
-def logical(x):
+def logical_value(x):
     """Return the logical value of an input as an array or tracer."""
     if not isinstance(x, Tensor):
         return x.item() if isinstance(x, np.generic) else x
@@ -104,7 +104,7 @@ def constant(x: Tensor):
 
 def run(op, inputs: tuple, out_sbps=None):
     """Run an op of which at least one input is a tracer."""
-    arrays = [logical(x) for x in inputs]
+    arrays = [logical_value(x) for x in inputs]
     needs = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x._edge is not None] if mode.grad else []
     found = next((x._layout for x in inputs if isinstance(x, Tensor) and x._layout is not None), None)
     if found is not None and not getattr(op.fn, "crosses_placements", False):
@@ -223,7 +223,7 @@ class TracedNode(Node):
         if self.vjp is None:
             raise freed_error(self.name())
         needs = tuple(i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x._edge is not None)
-        avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical(x))) for x in self.inputs)
+        avals = tuple(None if x is None else jax.typeof(jnp.asarray(logical_value(x))) for x in self.inputs)
         # The recompute form, for a backward that is itself differentiated: the residuals of `jax.vjp` are no inputs of
         # an op.
         entry = entry_of(self.op, needs, avals)
@@ -241,7 +241,7 @@ class TracedNode(Node):
 def _cotangent(aval, g):
     if g is None:  # a missing cotangent is zero
         return jnp.zeros(aval.shape, aval.dtype)
-    x = logical(g)
+    x = logical_value(g)
     # A weak type would promote otherwise in the vjp than the output did.
     known = jax.typeof(x)
     return x if known.dtype == aval.dtype and not known.weak_type else x.astype(aval.dtype)

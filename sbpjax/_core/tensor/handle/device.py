@@ -199,13 +199,13 @@ def default_jax_device():
     return config.jax_default_device or jax.local_devices()[0]
 
 
-def of_jax(jax_device) -> device:
+def from_jax_device(jax_device) -> device:
     """Return the `device` of a `jax.Device`."""
-    return _of_jax(jax_device, naming.is_torch())
+    return _from_jax_device(jax_device, naming.is_torch())
 
 
 @functools.cache
-def _of_jax(jax_device, for_torch: bool) -> device:
+def _from_jax_device(jax_device, for_torch: bool) -> device:
     type, index = _TYPE[jax_device.platform], index_of(jax_device)
     # PyTorch has one CPU, without a number.
     return device(type) if for_torch and type == "cpu" and index == 0 else device(type, index)

@@ -53,7 +53,7 @@ class dtype:
         if number not in _NUMBERS:
             known = ", ".join(f"{k} {v}" for k, v in _NUMBERS.items())
             raise OpTypeError(f"dtype.get({number})", repr(number), f"known are {known}", "dtype.get(2)")
-        return of(_NUMBERS[number])
+        return as_dtype(_NUMBERS[number])
 
     @property
     def bytes(self) -> int:
@@ -86,7 +86,7 @@ class dtype:
 
     def __reduce__(self):
         # Unpickled to the one object of its name: dtypes are compared by identity where it is quick.
-        return of, (self.name,)
+        return as_dtype, (self.name,)
 
 
 float16 = half = dtype("float16", np.float16)
@@ -120,7 +120,7 @@ _BY_NP = {d.np: d for d in ALL}
 _PYTHON = {float: None, int: int64, bool: bool_, complex: complex64}
 
 
-def of(value) -> dtype:
+def as_dtype(value) -> dtype:
     """Return the `dtype` for a dtype, NumPy or JAX dtype, Python type or name.
 
     Raises:
@@ -143,9 +143,9 @@ def of(value) -> dtype:
     return found
 
 
-def np_of(value) -> np.dtype | None:
-    """Return the NumPy dtype of anything `of` accepts; None stays None."""
-    return None if value is None else of(value).np
+def as_np_dtype(value) -> np.dtype | None:
+    """Return the NumPy dtype of anything `as_dtype` accepts; None stays None."""
+    return None if value is None else as_dtype(value).np
 
 
 _default = float32
@@ -163,7 +163,7 @@ def set_default_dtype(d) -> None:
         TypeError: the dtype is not a floating-point one.
     """
     global _default
-    d = of(d)
+    d = as_dtype(d)
     if not d.is_floating_point:
         rule = "only floating-point types are supported as the default type"
         raise OpTypeError(f"set_default_dtype({d!r})", f"{d!r}", rule, "set_default_dtype(sbpjax.float32)")
@@ -174,7 +174,7 @@ class finfo:
     """Numeric limits of a floating-point dtype."""
 
     def __init__(self, type=None) -> None:
-        d = _default if type is None else of(type)
+        d = _default if type is None else as_dtype(type)
         if not (d.is_floating_point or d.is_complex):
             raise OpTypeError(f"finfo({d!r})", f"{d!r}", "finfo needs a floating-point dtype", f"iinfo({d!r})")
         info = ml_dtypes.finfo(d.np)
@@ -194,7 +194,7 @@ class iinfo:
     """Numeric limits of an integer dtype."""
 
     def __init__(self, type) -> None:
-        d = of(type)
+        d = as_dtype(type)
         if d.np.kind not in "iu":
             raise OpTypeError(f"iinfo({d!r})", f"{d!r}", "iinfo needs an integer dtype", f"finfo({d!r})")
         info = np.iinfo(d.np)

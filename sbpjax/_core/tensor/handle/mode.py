@@ -32,7 +32,8 @@ class Mode(threading.local):
             itself are the same everywhere.
         walks: how many backward walks are under way.
         losses: takes the tensors that backwards start from, see `sbpjax.graph.step`; None elsewhere.
-        ends: functions to call after the outermost backward walk, see `_core.tensor.tape.engine.at_end`, or None.
+        ends: functions to call after the outermost backward walk, see `_core.tensor.tape.engine.register_end_callback`,
+            or None.
         calls: whether recorded ops of a trace are calls of traces that are kept, see `_core.tensor.dispatch.op_calls`.
     """
 

@@ -36,23 +36,23 @@ def number_of(value: Any) -> Any:
     return complex(value) if isinstance(value, numbers.Complex) else None  # type: ignore[arg-type]
 
 
-def plain(value: Any) -> Any:
+def to_python_value(value: Any) -> Any:
     """Return a value with its sequences, mappings and numbers as Python's own; the value itself if nothing changes."""
     kind = value.__class__
     if kind in _PLAIN:
         return value
     if kind in (list, tuple):
-        items = [plain(item) for item in value]
+        items = [to_python_value(item) for item in value]
         return value if all(a is b for a, b in zip(items, value, strict=True)) else kind(items)
     if kind is dict:
-        found = {key: plain(item) for key, item in value.items()}
+        found = {key: to_python_value(item) for key, item in value.items()}
         return value if all(found[key] is item for key, item in value.items()) else found
     number = number_of(value)
     if number is not None:
         return number
     # Tensors, modules and arrays have a length and items as well, and are no sequences.
     if isinstance(value, Sequence) and not isinstance(value, (list, tuple, str, bytes, bytearray)):
-        return [plain(item) for item in value]
+        return [to_python_value(item) for item in value]
     if isinstance(value, Mapping) and not isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: to_python_value(item) for key, item in value.items()}
     return value

@@ -26,7 +26,7 @@ from sbpjax.errors import AutogradError, InplaceError, MixedTensorError, OpTypeE
 from sbpjax.sbp.abstract import Abstract
 
 from . import dtype as dtypes
-from .device import PlacementDevice, device, of_jax
+from .device import PlacementDevice, device, from_jax_device
 from .mode import mode
 from .size import Size
 
@@ -227,7 +227,7 @@ class Tensor(Attached):
         meta = self._meta
         pending = None if meta is None else meta.pending
         sharding = (self._array if pending is None or pending.array is None else pending.array).sharding
-        return of_jax(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
+        return from_jax_device(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
         kind = "local" if self._layout is None else "global"
@@ -361,7 +361,7 @@ class Tensor(Attached):
             self._meta = Meta()
         return self._meta
 
-    def _as_requested(self) -> Tensor:
+    def _mark_requested_sum(self) -> Tensor:
         """Mark the layout as the user's own; a partial sum then allows linear in-place ops only."""
         layout = self._layout
         if layout is not None and layout.shape is not None and layout.partial_axes:

@@ -172,10 +172,10 @@ def put_all(tensors: Sequence[Tensor], arrays: Sequence, layouts: Sequence | Non
         for x, array, layout in zip(tensors, arrays, repeat(None) if layouts is None else layouts):
             x._set(array, layout)
 
-    all_or_nothing(tensors, write, *also)
+    write_atomically(tensors, write, *also)
 
 
-def all_or_nothing(tensors: Sequence[Tensor], write: Callable[[], Any], *also: Iterable) -> None:
+def write_atomically(tensors: Sequence[Tensor], write: Callable[[], Any], *also: Iterable) -> None:
     """Call a function that writes into tensors, and put their old values back if it raises.
 
     Args:

@@ -14,12 +14,12 @@ from sbpjax._core.ops.shapes import index as _index
 from sbpjax.errors import MixedTensorError, OpIndexError, OpTypeError, OpValueError
 from sbpjax.sbp import broadcast
 
-from ..calls.bounds import outside
+from ..calls.bounds import find_out_of_bounds
 from ..creation.from_data import tensor
 from ..creation.number_range import check_fits
 from ..dispatch import dispatch
 from ..dispatch.op import op_of
-from ..handle.plain_values import plain
+from ..handle.plain_values import to_python_value
 from ..handle.tensor import TRACED, Tensor
 from . import splitting, view_steps, views
 from .inplace import check_writable, inplace, set_part
@@ -54,7 +54,7 @@ _NOT_NUMBERS = (list, tuple, range, slice, np.ndarray, Tensor)
 # ---------------------------------------------------------------------------------------------------------------- basic
 
 
-def _full(items: tuple, shape) -> list:
+def _expand_ellipsis(items: tuple, shape) -> list:
     """Return one entry per dim (and None for each new one), with the ellipsis written out."""
     used = sum(i is not None and i is not Ellipsis for i in items)
     if used > len(shape) or sum(i is Ellipsis for i in items) > 1:
@@ -107,8 +107,8 @@ def _basic(shape, entries: list) -> tuple[tuple, list[int]]:
 def _basic_view(x: Tensor, entries: list) -> Tensor:
     spec, new = _basic(x.shape, entries)
     if not new:
-        return views.part(x, spec)
-    out = views.part(x, spec) if any(s is not None for s in spec) else x
+        return views.select_part(x, spec)
+    out = views.select_part(x, spec) if any(s is not None for s in spec) else x
     for position in new:
         out = views.unsqueeze(out, position)
     return out
@@ -126,15 +126,15 @@ def getitem(self: Tensor, item) -> Tensor:
         if not self._kind:
             # The index is an input of the program: ``for i in range(n): x[i]`` compiles once.
             return _row(self, index, len(shape))
-        return views.part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
+        return views.select_part(self, ((None, 1, index), *[None] * (len(shape) - 1)))
     items = _items(item)
     if not _is_basic(items):
-        items = _items(plain(item))
+        items = _items(to_python_value(item))
     if _is_basic(items):
-        return _basic_view(self, _full(items, self.shape))
+        return _basic_view(self, _expand_ellipsis(items, self.shape))
     spec, arrays = _resolve_index(self, items)
     if any(entry[0] == "mask" for entry in spec):
-        spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _places(mask, self))
+        spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _mask_to_indices(mask, self))
     return dispatch.run(op_of(_index.getitem, (("spec", spec),)), (self, *arrays))
 
 
@@ -148,7 +148,7 @@ def _row(x: Tensor, index: int, ndim: int) -> Tensor:
         static = (("spec", ((None, 1, None), *[None] * (ndim - 1))),)
         found = _rows[ndim] = op_of(view_steps.index, static), static
     op, static = found
-    return views.tie(x, dispatch.binary(op, x, index), (view_steps.index, static, (index,)))
+    return views.link_view(x, dispatch.binary(op, x, index), (view_steps.index, static, (index,)))
 
 
 def setitem(self: Tensor, item, value) -> None:
@@ -157,16 +157,16 @@ def setitem(self: Tensor, item, value) -> None:
     check_fits("x[...] = value", value, self.dtype.np)
     items = _items(item)
     if not _is_basic(items):
-        items = _items(plain(item))
+        items = _items(to_python_value(item))
     if _is_basic(items):
-        _write_part(self, _full(items, self.shape), value)
+        _write_part(self, _expand_ellipsis(items, self.shape), value)
         return
     _write_at(self, items, value, False)
 
 
 def _value(x: Tensor, value):
     if not isinstance(value, (Tensor, float, int)):
-        value = plain(value)
+        value = to_python_value(value)
     if isinstance(value, (list, tuple, np.ndarray)):
         value = with_layout_of(tensor(value), x)  # the same in every process, as a number is
     if isinstance(value, Tensor) and x._layout is not None and value._fresh()._layout is None and value.ndim:
@@ -216,7 +216,7 @@ def _resolve_index(x: Tensor, items: tuple) -> tuple[tuple, list]:
         raise error if isinstance(error, OpTypeError) else OpTypeError(str(error)) from None
     if any(isinstance(a, np.ndarray) and a.dtype == bool for a in arrays) and x._kind == TRACED:
         # Lists and arrays are read here; after the next line they would be part of the trace.
-        places = lambda mask: [*np.nonzero(mask)] if isinstance(mask, np.ndarray) else _places(mask, x)  # noqa: E731
+        places = lambda mask: [*np.nonzero(mask)] if isinstance(mask, np.ndarray) else _mask_to_indices(mask, x)  # noqa: E731
         spec, arrays = _index.expand_masks(spec, arrays, places)
     arrays = [with_layout_of(a, x) for a in arrays]
     _check_bounds(spec, arrays, x.shape)
@@ -261,7 +261,7 @@ def _check_bounds(spec: tuple, arrays: list, shape) -> None:
         kind = entry[0]
         if kind in ("array", "pick"):
             index = next(rest)
-            bad = outside(index, -shape[dim], shape[dim])
+            bad = find_out_of_bounds(index, -shape[dim], shape[dim])
             if bad is not None:
                 views.checked_index(bad, shape[dim], dim)
         elif kind == "mask":
@@ -269,7 +269,7 @@ def _check_bounds(spec: tuple, arrays: list, shape) -> None:
         dim += entry[1] if kind == "mask" else kind not in ("new", "none")
 
 
-def _places(mask: Tensor, x: Tensor) -> list[Tensor]:
+def _mask_to_indices(mask: Tensor, x: Tensor) -> list[Tensor]:
     """Return the indices where a mask holds, one vector per dim; the mask is read on the host."""
     found = np.nonzero(mask.numpy()) if mask.ndim else (np.zeros(int(mask.item()), np.int64),)
     return [with_layout_of(part.astype(np.int64), x) for part in found]
@@ -283,7 +283,7 @@ def _write_at(x: Tensor, items: tuple, value, accumulate: bool) -> None:
         alone = len(masks) == 1 and all(e == ("slice", 0, n, 1) for e, n in _entries_without_masks(spec, x.shape))
         number = not isinstance(value, Tensor) or value.ndim == 0
         if not (alone and number and masks[0][1] > 0):
-            spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _places(mask, x))
+            spec, arrays = _index.expand_masks(spec, arrays, lambda mask: _mask_to_indices(mask, x))
     op = op_of(_index.setitem, (("spec", spec), ("accumulate", accumulate)))
     inplace(x, op, (value, *arrays))
 

@@ -27,7 +27,7 @@ from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.sbp import broadcast
 
 from ..creation import host_constants
-from ..creation.creation import where_to
+from ..creation.creation import resolve_destination
 from ..creation.number_range import check_fits
 from ..dispatch import dispatch
 from ..dispatch.op import Op, op_of
@@ -36,8 +36,8 @@ from ..handle.tensor import LOCAL, PLACED, Tensor, inplace_error, wrap
 from ..nodes.op_node import OpNode
 from ..tape.grad_mode import no_grad
 from .lazy_random import is_undrawn, overwrite, place_to_fill, replace
-from .storage import base_of, repeated_by, write
-from .view_steps import look, put
+from .storage import base_of, find_repeating_step, write
+from .view_steps import apply_steps, put
 
 # Ops allowed on a view that shows an element more than once: the same value everywhere, another shape, and ops of
 # which PyTorch only warns.
@@ -88,7 +88,7 @@ def check_writable(x: Tensor, operation: str) -> None:
                     "it is recorded",
                     "write to x.narrow(...) instead, or under no_grad()",
                 )
-    by = None if operation in _HARMLESS else repeated_by(x)
+    by = None if operation in _HARMLESS else find_repeating_step(x)
     if by is not None:
         raise inplace_error(
             operation,
@@ -98,7 +98,7 @@ def check_writable(x: Tensor, operation: str) -> None:
         )
 
 
-def fits(x: Tensor, out: Tensor, operation: str) -> None:
+def check_result_fits(x: Tensor, out: Tensor, operation: str) -> None:
     """Raise unless a result can become the value of ``x``."""
     if out.shape != x.shape:
         raise inplace_error(
@@ -160,7 +160,7 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     # error; where the planner chose it, it is reduced first.
     number = op.name in ("add", "sub", "rsub") and not (isinstance(others[0], Tensor) and others[0]._layout is not None)
     if partial and number and _is_requested_sum(x):
-        raise _not_linear(x, operation, "a number would be added")
+        raise _nonlinear_error(x, operation, "a number would be added")
     if layout is not None and layout.shape is not None and (not partial or op.name in _ANY_TERM and not number):
         # This converts the other term (from broadcast at no cost) and never ``x``.
         pins = (layout.sbp,)
@@ -171,14 +171,14 @@ def inplace(x: Tensor, op: Op, others: tuple = ()) -> Tensor:
     except (RuntimeError, ValueError):
         if pins is None:
             raise
-        # The pin does not fit, e.g. for another shape; `fits` raises the error.
+        # The pin does not fit, e.g. for another shape; `check_result_fits` raises the error.
         out = dispatch.run(op, (x, *others))
     finally:
         mode.autocast = before
     # ``x.eq_(y)`` of a y that requires grad makes x require grad in PyTorch.
     if op.name in _COMPARE and mode.grad and x._edge is None and _on_tape(others[0]) and _can_have_gradient(x):
         out = dispatch.run(_BESIDE, (out, others[0]))
-    return _become(x, out, operation, op.check == "outputs")
+    return _assign_value(x, out, operation, op.check == "outputs")
 
 
 def _no_tensor(x, operation: str) -> OpTypeError:
@@ -186,14 +186,14 @@ def _no_tensor(x, operation: str) -> OpTypeError:
     return OpTypeError(operation, f"a {type(x).__name__}", rule, "sbpjax.tensor(value)")
 
 
-def into(x: Tensor, result: Tensor, operation: str = "an in-place op") -> Tensor:
+def assign_result(x: Tensor, result: Tensor, operation: str = "an in-place op") -> Tensor:
     """Make ``result``, just computed from ``x``, the value of ``x``; return ``x``."""
     if not isinstance(x, Tensor):
         raise _no_tensor(x, operation)
     x._fresh()
     check_writable(x, operation)
     edge = result._edge
-    return _become(x, result, operation, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
+    return _assign_value(x, result, operation, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
 
 
 def assign_out(out: Tensor, result: Tensor) -> Tensor:
@@ -205,34 +205,34 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
             "functions with out=... do not support automatic differentiation",
             "assign the result instead, or call under sbpjax.no_grad()",
         )
-    if repeated_by(out) is not None:
+    if find_repeating_step(out) is not None:
         check_writable(out, "out=...")
     # PyTorch resizes an ``out=`` of another shape, where an in-place op would raise.
     if out.shape != result.shape or out._layout is not None:
         out._set(result._array.astype(out.dtype.np), result._layout)
         return out
-    return _become(out, result, "out=...", False)
+    return _assign_value(out, result, "out=...", False)
 
 
-def _become(x: Tensor, out: Tensor, operation: str, saves_result: bool) -> Tensor:
+def _assign_value(x: Tensor, out: Tensor, operation: str, saves_result: bool) -> Tensor:
     layout: Any = x._layout
     if layout is not None and layout.shape is None:  # of a trace
         layout = None
-    fits(x, out, operation)
+    check_result_fits(x, out, operation)
     if out.dtype != x.dtype:
         pins = (layout.sbp,) if layout is not None and not layout.partial_axes else None
         out = dispatch.run(op_of(_to_dtype, (("dtype", x.dtype.np),)), (out,), pins)
     if layout is not None and out._layout is not layout and out._layout is not None and out._layout.shape is not None:
         # A sum that the user requested stays one, or the write is an error; a layout of the planner is converted.
         if layout.partial_axes and _is_requested_sum(x):
-            out = _still_partial(x, out, operation)
+            out = _keep_partial_sum(x, out, operation)
         else:
             out = out.to_global(layout.placement, layout.sbp)
     # The old value has no influence any more: its gradient is zero.
     if out._edge is None and x._edge is not None and mode.grad:
         pins = (layout.sbp,) if layout is not None else None
         out = dispatch.run(COPY, (x, out), pins)
-    _forget_self(x, out)
+    _drop_version_check(x, out)
     write(x, out)
     edge = out._edge
     # Backward reads the result (of ``exp_``), which is ``x`` from now on: the check moves from the result's handle,
@@ -242,10 +242,10 @@ def _become(x: Tensor, out: Tensor, operation: str, saves_result: bool) -> Tenso
     return x
 
 
-def _still_partial(x: Tensor, out: Tensor, operation: str) -> Tensor:
+def _keep_partial_sum(x: Tensor, out: Tensor, operation: str) -> Tensor:
     layout, got = x._layout, out._layout
     if any(got.codes[a] != layout.codes[a] for a in layout.partial_axes):
-        raise _not_linear(x, operation, f"the result is in {got.sbp}")
+        raise _nonlinear_error(x, operation, f"the result is in {got.sbp}")
     return out if got is layout else out.to_global(layout.placement, layout.sbp)
 
 
@@ -253,7 +253,7 @@ def _is_requested_sum(x: Tensor) -> bool:
     return x._meta is not None and x._meta.requested_sum
 
 
-def _not_linear(x: Tensor, operation: str, seen: str) -> SbpError:
+def _nonlinear_error(x: Tensor, operation: str, seen: str) -> SbpError:
     return SbpError(
         operation,
         f"a tensor in {x._layout.sbp}; {seen}",
@@ -262,7 +262,7 @@ def _not_linear(x: Tensor, operation: str, seen: str) -> SbpError:
     )
 
 
-def _forget_self(x: Tensor, out: Tensor) -> None:
+def _drop_version_check(x: Tensor, out: Tensor) -> None:
     """Remove the version check of ``x`` from its own op's node: the old value is saved, and this write is no error."""
     node = out._edge
     while isinstance(node, OpNode):
@@ -270,7 +270,7 @@ def _forget_self(x: Tensor, out: Tensor) -> None:
             pairs = list(zip(node.checks[::2], node.checks[1::2], strict=True))
             node.checks = tuple(v for ref, version in pairs if ref() is not x for v in (ref, version))
             return
-        # The node before a cast of the result, which `_become` inserts.
+        # The node before a cast of the result, which `_assign_value` inserts.
         node = node.edges[0] if node.entry.op.fn is _to_dtype else None
 
 
@@ -375,7 +375,7 @@ def _filled_on_host(x: Tensor, value, operation: str) -> bool:
         return False
     layout = x._layout
     if undrawn:
-        place = where_to(*place_to_fill(x), operation)
+        place = resolve_destination(*place_to_fill(x), operation)
     else:
         place = (None, layout.placement, layout.sbp) if layout is not None else (host_constants.bound_to(x._array),)
     made = host_constants.fill_on_host(tuple(x.shape), x.dtype.np, value, *place)
@@ -385,7 +385,7 @@ def _filled_on_host(x: Tensor, value, operation: str) -> bool:
     if undrawn:
         replace(x, lambda: made)
     else:
-        _become(x, made, operation, False)
+        _assign_value(x, made, operation, False)
     return True
 
 
@@ -399,7 +399,7 @@ ZERO = Op(_zero, name="zero")
 def set_part(x, value, /, *starts, steps):
     """Return ``x`` with a value, broadcast, in the part that view steps select; see `view_steps.put`."""
     value = jnp.asarray(value)
-    target = look(x, *starts, steps=steps).shape
+    target = apply_steps(x, *starts, steps=steps).shape
     # NumPy and PyTorch take ``x[0] = ones(1, 3)``; `broadcast_to` does not.
     while value.ndim > len(target) and value.shape[0] == 1:
         value = value[0]

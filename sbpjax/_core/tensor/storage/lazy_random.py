@@ -25,7 +25,7 @@ from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import random
 
 from ..creation import host_constants
-from ..creation.creation import where_to
+from ..creation.creation import resolve_destination
 from ..creation.like import place_like
 from ..handle import dtype as dtypes
 from ..handle.mode import mode
@@ -118,10 +118,10 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation:
         operation: the user's call.
         then: see `host_constants.draw`.
     """
-    draw = host_constants.draw(fn, static, list(inputs), *where_to(*options, operation), then)
+    draw = host_constants.draw(fn, static, list(inputs), *resolve_destination(*options, operation), then)
     if draw is None:
         return False
-    sure, at_once = _is_sure(fn, static), _traces()
+    sure, at_once = _cannot_fail(fn, static), _traces()
     if is_undrawn(x) and not at_once:
         replace(x, draw if sure else _make_getter(draw()))
     elif sure and not at_once and is_array(x) and drop_own_cell(x):
@@ -151,10 +151,10 @@ def _make_getter(value: Tensor) -> Callable[[], Tensor]:
     return lambda: value
 
 
-def _is_sure(fn, static: tuple) -> bool:
+def _cannot_fail(fn, static: tuple) -> bool:
     """Return whether a draw cannot fail: a read of the tensor must not raise an error of its filling."""
     options = dict(static)
-    if not dtypes.of(options["dtype"]).is_floating_point:
+    if not dtypes.as_dtype(options["dtype"]).is_floating_point:
         return False
     if fn is random.uniform:
         return -math.inf < options["low"] <= options["high"] < math.inf
@@ -166,7 +166,9 @@ def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
     cell = x._cell
     blank = None
     if not _traces() and not cell.others(x):
-        blank = host_constants.fill_on_host(tuple(x.shape), x.dtype.np, 0, *where_to(*cell.options, "a write"))
+        blank = host_constants.fill_on_host(
+            tuple(x.shape), x.dtype.np, 0, *resolve_destination(*cell.options, "a write")
+        )
     if blank is None:
         x._fresh()
         return write()

@@ -4,12 +4,12 @@
 tensor has no payload until it is read: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
 fills them (`_View`). Shape, dtype and device are known before. A read runs all steps from the nearest view
 that has a payload in one program, with one node on the tape; so does a copy of a lazy view
-(`through`). A write to the storage meanwhile increments the stamp, and the view is read anew from there, as any other
-(`storage.regenerate`).
+(`apply_to_view`). A write to the storage meanwhile increments the stamp, and the view is read anew from there, as any
+other (`storage.regenerate`).
 
 A view that a node passed by may be read later, for its value or for a hook: then the node is hung on it
-(`_hang`). Worked case: ``t = x.t(); y = t.reshape(-1); t.register_hook(f)``: ``y``'s node led to ``x``; when the node
-of ``t`` is read, ``t`` gets one, and ``y``'s now leads there, so that ``f`` is called.
+(`_relink_passed_nodes`). Worked case: ``t = x.t(); y = t.reshape(-1); t.register_hook(f)``: ``y``'s node led to ``x``;
+when the node of ``t`` is read, ``t`` gets one, and ``y``'s now leads there, so that ``f`` is called.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class PendingOutputs:
         if edge is not None:
             self._record(op, array, edge, idx, missed)
         if self.passed is not None:
-            self._hang()
+            self._relink_passed_nodes()
         # The root's payload must not live as long as the view does.
         self.parent = self.array = self.passed = None
         return self.arrays
@@ -130,7 +130,7 @@ class PendingOutputs:
                 views.passed = [other for other in views.passed if other[0][0]() is not None]
             views.passed.append((passing, count, place, steps))
 
-    def _hang(self) -> None:
+    def _relink_passed_nodes(self) -> None:
         """Let nodes that led past these views lead to their node."""
         if self.node is None or mode.walks:  # a walk has counted the edges it goes along
             return
@@ -187,7 +187,7 @@ class _View(Tensor):
 
     def __getattr__(self, name: str):
         if name in ("_array", "_edge", "_idx"):
-            fill(self)
+            materialize_view(self)
             return getattr(self, name)
         raise AttributeError(f"'Tensor' object has no attribute {name!r}", name=name, obj=self)
 
@@ -206,7 +206,7 @@ def _tensor(pending: PendingOutputs, place: int) -> Tensor:
     return t
 
 
-def through(x: Tensor, op: Op) -> Tensor:
+def apply_to_view(x: Tensor, op: Op) -> Tensor:
     """Return an op of one input and output; on a lazy view, which stays so, in one program with the steps to it."""
     meta = x._meta
     # After a write, a lazy view no longer shows the array at the beginning of its chain.
@@ -221,7 +221,7 @@ def through(x: Tensor, op: Op) -> Tensor:
     return out
 
 
-def fill(x: Tensor) -> None:
+def materialize_view(x: Tensor) -> None:
     """Fill in the payload and the place on the tape of a lazy view that is read."""
     if x._cell is not None and x._cell.stamp != x._seen:  # written meanwhile
         x._fresh()
@@ -237,7 +237,7 @@ def fill(x: Tensor) -> None:
     x._array = array
 
 
-def forget(x: Tensor) -> None:
+def clear_payload(x: Tensor) -> None:
     """Clear the payload of a tensor that will be read anew from its storage."""
     x._meta.pending = None
     _set_class(x, Tensor)
@@ -256,7 +256,7 @@ def _chain(steps: tuple) -> Op:
         return steps[0][0]
     found = _CHAINS.get(steps)
     if found is None:
-        found = _CHAINS.recall(steps) or _CHAINS.keep(steps, op_of(chain, (("steps", steps),)))
+        found = _CHAINS.promote_older(steps) or _CHAINS.keep(steps, op_of(chain, (("steps", steps),)))
         found.name = steps[-1][0].name
     return found
 

@@ -44,7 +44,7 @@ def payloads_and_numbers(values: Iterable) -> list:
     return [(x._array if x._cell is None else x._fresh()._array) if isinstance(x, Tensor) else x for x in values]
 
 
-def facts(x: Tensor) -> Any:
+def payload_metadata(x: Tensor) -> Any:
     """Return `payload` for its shape, dtype and sharding; of an offloaded tensor a placeholder, without a fetch."""
     return x._array if x._kind == STORED else payload(x)
 
@@ -85,7 +85,7 @@ def edges_of(tensors: Iterable[Tensor]) -> tuple[tuple, tuple]:
     return tuple([node for node, _ in edges]), tuple([idx for _, idx in edges])
 
 
-def as_before(tensors: Sequence[Tensor], layouts: Sequence, nodes: Sequence) -> list | None:
+def unchanged_payloads(tensors: Sequence[Tensor], layouts: Sequence, nodes: Sequence) -> list | None:
     """Return the payloads of tensors with unchanged layout and node and no shared storage; None if one is not so."""
     for x, layout, node in zip(tensors, layouts, nodes):
         if x._cell is not None or x._layout is not layout or x._edge is not node:
@@ -128,12 +128,12 @@ def put_results(tensors: Sequence[Tensor], values: Sequence[Tensor], *also: Iter
     put_all(tensors, payloads(values), layouts, *also)
 
 
-def stand_in(x: Tensor) -> Tensor:
+def make_unshared_leaf(x: Tensor) -> Tensor:
     """Return a leaf of the same value that shares no storage with the tensor, so writes to it stay there."""
     return wrap_any(payload(x), x.layout)
 
 
-def become(x: Tensor, other: Tensor) -> None:
+def share_storage_of(x: Tensor, other: Tensor) -> None:
     """Make a new tensor show the storage of another one, as a leaf without grad."""
     x._hold(other._fresh()._array, other._layout)
     x._edge, x._idx = None, 0
@@ -142,7 +142,7 @@ def become(x: Tensor, other: Tensor) -> None:
         x._seen = other._seen
 
 
-def keep(x: Tensor, array: Any, layout: Any, written: bool = False) -> None:
+def assign_after_trace(x: Tensor, array: Any, layout: Any, written: bool = False) -> None:
     """Let a tensor that outlived its trace hold a value, alone on its storage and off the tape.
 
     Args:
@@ -181,7 +181,7 @@ def kept_as(x: Tensor) -> str | None:
     return None if x._meta is None else x._meta.kept
 
 
-def hang(x: Tensor, node: Any, idx: int) -> Tensor:
+def attach_to_node(x: Tensor, node: Any, idx: int) -> Tensor:
     """Hang a tensor on an output of a node; return it."""
     x._edge, x._idx = node, idx
     return x
@@ -189,7 +189,7 @@ def hang(x: Tensor, node: Any, idx: int) -> Tensor:
 
 def as_leaf(x: Tensor) -> Tensor:
     """Make a tensor a leaf that gets a gradient, whatever its dtype; return it."""
-    return hang(x, AccumulateGrad(x), 0)
+    return attach_to_node(x, AccumulateGrad(x), 0)
 
 
 # ----------------------------------------------------------------------------------------------------------- lending
@@ -245,7 +245,7 @@ class Snapshot:
             x._meta.grad = self.grad
 
 
-def lend(x: Tensor, array: Any, layout: Any, as_new: bool = False) -> None:
+def substitute_payload(x: Tensor, array: Any, layout: Any, as_new: bool = False) -> None:
     """Let a tensor hold another payload, alone on its storage, until its `Snapshot` is put back.
 
     Args:

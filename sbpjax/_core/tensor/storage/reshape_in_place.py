@@ -11,7 +11,7 @@ from ..handle.tensor import Tensor
 from . import views
 from .inplace import check_writable
 from .payload import is_shared
-from .storage import base_of, follow, reshape_to
+from .storage import base_of, reshape_to, retarget_view
 
 
 def _reshape_in_place(function):
@@ -19,7 +19,7 @@ def _reshape_in_place(function):
     def method(self: Tensor, *args, **options) -> Tensor:
         check_writable(self, f"{function.__name__}_")
         if base_of(self) is not None and (not self.requires_grad or mode.grad):
-            return follow(self, function(self, *args, **options))
+            return retarget_view(self, function(self, *args, **options))
         if is_shared(self):
             raise InplaceError(
                 f"{function.__name__}_",

@@ -19,7 +19,7 @@ from ..handle.dtype import dtype
 from ..handle.tensor import Tensor
 from . import lazy_views, view_steps
 from .storage import steps_of, strides_of
-from .views import contiguous, known_view, remember, stride, view_of
+from .views import cache_view_step, contiguous, known_view, stride, view_of
 
 
 def _mismatch_text(shape: tuple[int, ...], count: int) -> str:
@@ -86,7 +86,7 @@ def view(self: Tensor, *shape) -> Tensor:
         return _bitcast(self, shape[0])
     shape = _shape_for(self, shape, "view")
     if key is not None:
-        remember(key, view_steps.reshape, (("shape", shape),))
+        cache_view_step(key, view_steps.reshape, (("shape", shape),))
     # Of a global tensor every shape is a view: its shards are no strided memory that could prevent it.
     if self._layout is None and steps_of(self):
         strides = strides_of(self)
@@ -125,7 +125,7 @@ def reshape(self: Tensor, *shape) -> Tensor:
         raise OpTypeError("reshape()", f"{list(self.shape)}", "shape is a required argument", "x.reshape(-1)")
     shape = _shape_for(self, shape, "reshape")
     if key is not None and shape:
-        remember(key, view_steps.reshape, (("shape", shape),))
+        cache_view_step(key, view_steps.reshape, (("shape", shape),))
     return _reshape_view(self, shape)
 
 
@@ -139,7 +139,7 @@ def _reshape_key(x: Tensor, shape: tuple) -> tuple | None:
 
 def _reshape_view(x: Tensor, shape: tuple[int, ...]) -> Tensor:
     if steps_of(x) and view_steps.reshaped_strides(x.shape, strides_of(x), shape) is None:
-        return lazy_views.through(x, op_of(view_steps.reshape, (("shape", shape),)))
+        return lazy_views.apply_to_view(x, op_of(view_steps.reshape, (("shape", shape),)))
     return view_of(x, view_steps.reshape, (("shape", shape),))
 
 

@@ -19,13 +19,13 @@ from ..dispatch import dispatch
 from ..dispatch.op import op_of
 from ..handle.tensor import Tensor
 from . import lazy_views, view_steps
-from .views import along, of_one_dim, tie
+from .views import link_view, one_dim_spec, select_along
 
 # Of tensors that one call returns, empty ones among them.
 _MOST_SECTIONS = 1 << 20
 
 
-def _several(self: Tensor, d: int, sizes: list[int]) -> tuple:
+def _split_into_views(self: Tensor, d: int, sizes: list[int]) -> tuple:
     return _tie_views(self, *_cut(self.ndim, d, tuple(sizes)))
 
 
@@ -34,7 +34,7 @@ def _cut(ndim: int, d: int, sizes: tuple[int, ...]) -> tuple:
     """Return the op that cuts a dim into parts of some sizes, and each part's view step."""
     begins = [0, *itertools.accumulate(sizes)]
     # The starts are attributes here, unlike those of ``x[i]``: a split makes the same parts again and again.
-    parts = [of_one_dim(ndim, d, (n, 1, begin)) for n, begin in zip(sizes, begins, strict=False)]
+    parts = [one_dim_spec(ndim, d, (n, 1, begin)) for n, begin in zip(sizes, begins, strict=False)]
     op = op_of(_view.split, (("split_size", sizes), ("dim", d)))
     return op, [(view_steps.index, (("spec", spec),), ()) for spec in parts]
 
@@ -44,7 +44,7 @@ def _tie_views(x: Tensor, op, all_steps: list) -> tuple:
     if outs is None:
         outs = dispatch.run(op, (x,))
     for out, step in zip(outs, all_steps, strict=True):
-        tie(x, out, step)
+        link_view(x, out, step)
         # A recorded write to one of several outputs would have to put it back into a node that made them all; PyTorch
         # raises too.
         out._meta.multi = True
@@ -82,13 +82,13 @@ def split(self: Tensor, split_size_or_sections=None, dim: int = 0, *, split_size
                 f"but got sum(split_sizes)={sum(sizes)}",
                 "give sizes that cover the dim",
             )
-        return _several(self, d, sizes)
+        return _split_into_views(self, d, sizes)
     size = as_int(split_size_or_sections)
     if size <= 0 and n:
         rule = f"split expects split_size be non-negative, but got split_size={size}: a part has at least one index"
         raise OpError(f"split({size})", f"a dim of size {n}", rule, "use split(1)")
     sizes = [min(size, n - k) for k in range(0, n, size)] if n else [0]
-    return _several(self, d, sizes)
+    return _split_into_views(self, d, sizes)
 
 
 def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
@@ -117,7 +117,7 @@ def chunk(self: Tensor, chunks: int, dim: int = 0) -> tuple:
     size = -(-n // chunks)
     if not size:
         # Of an empty dim PyTorch makes the requested number of chunks.
-        return _several(self, d, [0] * chunks)
+        return _split_into_views(self, d, [0] * chunks)
     return split(self, size, d)
 
 
@@ -139,11 +139,11 @@ def tensor_split(self: Tensor, indices_or_sections=None, dim: int = 0, *, indice
         if count > max(n, _MOST_SECTIONS):
             rule = f"sections beyond the {n} elements are empty, and each is a tensor of its own in memory"
             raise OutOfMemoryError(f"tensor_split({count})", f"{count} sections", rule, f"tensor_split({max(n, 1)})")
-        return _several(self, d, [n // count + (i < n % count) for i in range(count)])
+        return _split_into_views(self, d, [n // count + (i < n % count) for i in range(count)])
     edges = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections], n]
     parts = []
     for a, b in zip(edges, edges[1:], strict=False):
-        parts.append(along(self, d, (max(b - a, 0), 1, a)))
+        parts.append(select_along(self, d, (max(b - a, 0), 1, a)))
         parts[-1]._meta.multi = True
     return tuple(parts)
 
@@ -167,7 +167,7 @@ def unbind(self: Tensor, dim: int = 0) -> tuple:
     d = _dims.one(dim, self.ndim, "unbind")
     if not self.shape[d]:
         return ()
-    specs = [of_one_dim(self.ndim, d, (None, 1, i)) for i in range(self.shape[d])]
+    specs = [one_dim_spec(self.ndim, d, (None, 1, i)) for i in range(self.shape[d])]
     return _tie_views(
         self, op_of(_view.unbind, (("dim", d),)), [(view_steps.index, (("spec", spec),), ()) for spec in specs]
     )

@@ -21,8 +21,8 @@ from ..dispatch import dispatch
 from ..dispatch.op import op_of
 from ..handle.mode import mode
 from ..handle.tensor import STORED, Tensor, inplace_error, wrap_any
-from .lazy_views import forget
-from .view_steps import STRIDES, contiguous_strides, expand, look, put, put_row, unfold
+from .lazy_views import clear_payload
+from .view_steps import STRIDES, apply_steps, contiguous_strides, expand, put, put_row, unfold
 
 # Counted by `sys.getrefcount`, so it holds for CPython only: elsewhere a cell would seem shared, and be kept, which is
 # slower and right.
@@ -115,12 +115,12 @@ def regenerate(x: Tensor) -> None:
         cell.materialize(x)  # see `_core.tensor.storage.offloaded` and `lazy_random`
         return
     if x._meta is not None and x._meta.pending is not None:
-        forget(x)
+        clear_payload(x)
     base = base_of(x)
     if base is None:
         steps = steps_of(x)
         if steps:
-            _take(x, _see(wrap_any(cell.array, cell.layout), steps))
+            _take(x, _select_part(wrap_any(cell.array, cell.layout), steps))
         else:
             x._hold(cell.array, cell.layout)
     else:
@@ -129,7 +129,7 @@ def regenerate(x: Tensor) -> None:
         # must not take it off the tape.
         before, mode.grad = mode.grad, True
         try:
-            seen = _see(base, steps_of(x)[len(steps_of(base)) :])
+            seen = _select_part(base, steps_of(x)[len(steps_of(base)) :])
         finally:
             mode.grad = before
         _take(x, seen)
@@ -155,8 +155,8 @@ def _starts(steps: tuple) -> tuple:
     return tuple(start for step in steps for start in step[2])
 
 
-def _see(x: Tensor, steps: tuple) -> Tensor:
-    return dispatch.run(op_of(look, _static(steps)), (x, *_starts(steps)))
+def _select_part(x: Tensor, steps: tuple) -> Tensor:
+    return dispatch.run(op_of(apply_steps, _static(steps)), (x, *_starts(steps)))
 
 
 def _put(root: Tensor, value: Tensor, steps: tuple, function=put) -> Tensor:
@@ -195,7 +195,7 @@ def write(x: Tensor, value: Tensor) -> None:
         expanded = any(step[0] is expand for step in steps_of(x))
         # A row of an expanded tensor shows each element once, and may be written; the whole may not, but with one value
         # for all.
-        repeated = expanded and repeated_by(x) is not None
+        repeated = expanded and find_repeating_step(x) is not None
         new = _put(base, value, steps_of(x)[len(steps_of(base)) :], put_row if expanded and not repeated else put)
     if mode.grad and new._edge is not None:
         base._edge, base._idx = new._edge, new._idx
@@ -203,7 +203,7 @@ def write(x: Tensor, value: Tensor) -> None:
     # Off the tape the value is known already; without this the next read would cut it out of the root again.
     if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
         if x._meta.pending is not None:
-            forget(x)
+            clear_payload(x)
         _take(x, value)
         x._seen, x._ver = x._cell.stamp, x._cell.version
 
@@ -224,7 +224,7 @@ def strides_of(x: Tensor) -> tuple[int, ...]:
     return strides
 
 
-def repeated_by(x: Tensor) -> str | None:
+def find_repeating_step(x: Tensor) -> str | None:
     """Return the step by which a view shows an element of its storage more than once, None if it does not.
 
     One row of an expanded tensor shows its elements once.
@@ -282,7 +282,7 @@ def _place(layout):
     return None if layout is None else layout.placement
 
 
-def follow(x: Tensor, view: Tensor) -> Tensor:
+def retarget_view(x: Tensor, view: Tensor) -> Tensor:
     """Make a view show the same part as a view of it, and return it."""
     if view is not x:
         x._own_meta().steps = steps_of(view)

@@ -367,7 +367,7 @@ STRIDES = {
 _OWN_DTYPE = (as_real, as_complex)
 
 
-def look(x, /, *starts, steps):
+def apply_steps(x, /, *starts, steps):
     """Return the part that a chain of steps selects; ``steps`` is a tuple of ``(fn, static, number of starts)``."""
     for fn, static, count in steps:
         x = fn(x, *starts[:count], **dict(static))

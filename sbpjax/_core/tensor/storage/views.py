@@ -24,13 +24,13 @@ from .storage import share, strides_of
 def view_of(x: Tensor, fn, static: tuple = (), starts: tuple = ()) -> Tensor:
     """Return the view of ``x`` through one step."""
     if starts:
-        return tie(x, dispatch.run(op_of(fn, static), (x, *starts)), (fn, static, starts))
+        return link_view(x, dispatch.run(op_of(fn, static), (x, *starts)), (fn, static, starts))
     return _through_one(x, op_of(fn, static), (fn, static, ()))
 
 
 def _through_one(x: Tensor, op, step: tuple) -> Tensor:
     outs = lazy_views.views(x, op)
-    return tie(x, dispatch.unary(op, x) if outs is None else outs[0], step)
+    return link_view(x, dispatch.unary(op, x) if outs is None else outs[0], step)
 
 
 # Without it ``x.reshape(4, 16, 4, 24).transpose(1, 2)`` takes 25 µs of Python instead of 12, and a step of
@@ -46,14 +46,14 @@ def known_view(x: Tensor, key: tuple) -> Tensor | None:
     return _through_one(x, *found)
 
 
-def remember(key: tuple, fn, static: tuple) -> None:
+def cache_view_step(key: tuple, fn, static: tuple) -> None:
     """Keep the step of a view for `known_view`."""
     if len(_known) > 20_000:
         _known.clear()
     _known[key] = op_of(fn, static), (fn, static, ())
 
 
-def tie(x: Tensor, out: Tensor, step: tuple) -> Tensor:
+def link_view(x: Tensor, out: Tensor, step: tuple) -> Tensor:
     """Make ``out``, computed from ``x`` by a step, a view of it."""
     share(x, out, (step,))
     old, new = x._meta, out._meta
@@ -134,7 +134,7 @@ def permute(self: Tensor, *dims) -> Tensor:
             "every dim is named once",
             f"x.permute{tuple(reversed(range(n)))}",
         )
-    remember(key, view_steps.permute, (("dims", resolved),))
+    cache_view_step(key, view_steps.permute, (("dims", resolved),))
     return view_of(self, view_steps.permute, (("dims", resolved),))
 
 
@@ -164,7 +164,7 @@ def transpose(self: Tensor, dim0: int = 0, dim1: int | None = None, *, perm=None
     order = list(range(n))
     if n:
         order[a], order[b] = order[b], order[a]
-    remember(key, view_steps.permute, (("dims", tuple(order)),))
+    cache_view_step(key, view_steps.permute, (("dims", tuple(order)),))
     return view_of(self, view_steps.permute, (("dims", tuple(order)),))
 
 
@@ -322,7 +322,7 @@ def unsqueeze(self: Tensor, dim: int) -> Tensor:
 # ------------------------------------------------------------------------------------------------------------- parts
 
 
-def part(self: Tensor, spec: tuple) -> Tensor:
+def select_part(self: Tensor, spec: tuple) -> Tensor:
     """Return the part that a spec of `view_steps.index` names; on one device its starts are inputs of the program."""
     if all(s is None for s in spec):
         return view_of(self, view_steps.alias)
@@ -333,12 +333,12 @@ def part(self: Tensor, spec: tuple) -> Tensor:
     return view_of(self, view_steps.index, (("spec", spec),))
 
 
-def along(self: Tensor, dim: int, entry: tuple) -> Tensor:
-    """Return `part` of one dim."""
-    return part(self, of_one_dim(self.ndim, dim, entry))
+def select_along(self: Tensor, dim: int, entry: tuple) -> Tensor:
+    """Return `select_part` of one dim."""
+    return select_part(self, one_dim_spec(self.ndim, dim, entry))
 
 
-def of_one_dim(ndim: int, dim: int, entry: tuple) -> tuple:
+def one_dim_spec(ndim: int, dim: int, entry: tuple) -> tuple:
     """Return the spec of `view_steps.index` that has an entry for one dim and takes the others whole."""
     return (*[None] * dim, entry, *[None] * (ndim - dim - 1))
 
@@ -376,13 +376,13 @@ def narrow(self: Tensor, dim: int, start, length: int) -> Tensor:
             f"start ({begin}) + length ({length}) exceeds dimension size ({n})",
             f"a length of at most {max(n - begin, 0)}",
         )
-    return along(self, d, (length, 1, begin))
+    return select_along(self, d, (length, 1, begin))
 
 
 def select(self: Tensor, dim: int, index: int) -> Tensor:
     """Return one index of a dim; the dim goes away."""
     d = _dims.one(dim, self.ndim, "select")
-    return along(self, d, (None, 1, checked_index(index, self.shape[d], d)))
+    return select_along(self, d, (None, 1, checked_index(index, self.shape[d], d)))
 
 
 def checked_index(index, size: int, dim: int) -> int:

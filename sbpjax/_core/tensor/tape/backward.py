@@ -11,12 +11,12 @@ import numpy as np
 from sbpjax._core.compiler import conversions
 from sbpjax._core.ops.shapes import arrange
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.tensor.creation.convert import moved_to_stage
-from sbpjax._core.tensor.creation.host_constants import put_beside
+from sbpjax._core.tensor.creation.convert import move_to_stage
+from sbpjax._core.tensor.creation.host_constants import put_like
 from sbpjax._core.tensor.creation.like import ones_like
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
-from sbpjax._core.tensor.dispatch.placed import like_leaf
+from sbpjax._core.tensor.dispatch.placed import match_leaf_layout
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap, wrap_any
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError
@@ -42,7 +42,7 @@ def _one_like(x: Tensor) -> Tensor:
         key = (array.dtype, array.shape, array.sharding, array.committed)
         found = _ones.get(key)
         if found is None:
-            found = _ones[key] = put_beside(np.ones(array.shape, array.dtype), array)
+            found = _ones[key] = put_like(np.ones(array.shape, array.dtype), array)
         return wrap(found)
     if layout.shape is None:
         return wrap_any(jnp.ones_like(x._array), layout)
@@ -153,11 +153,11 @@ def backward(
         found = capture.get((x._edge, x._idx))
         if found is not None:
             own = x._own_meta()
-            found = like_leaf(found, x) if x.is_leaf else found
+            found = match_leaf_layout(found, x) if x.is_leaf else found
             own.grad = found if own.grad is None else own.grad + found
             if x._edge.__class__ is AccumulateGrad:
-                engine.after(x._edge, x)
-    engine.run_ends()
+                engine.run_post_hooks(x._edge, x)
+    engine.run_end_callbacks()
 
 
 def _batch_grads(outputs: tuple, inputs: tuple, grads: tuple, retain_graph: bool | None, options: dict) -> tuple:
@@ -223,7 +223,7 @@ def grad(
     keys = [(x._edge, x._idx) for x in inputs]
     capture = dict.fromkeys(keys)
     engine.walk(roots, create_graph, create_graph if retain_graph is None else retain_graph, capture)
-    engine.drop_ends()
+    engine.drop_end_callbacks()
     found = [capture[k] for k in keys]
     if materialize_grads:
         found = [x.detach() * 0 if g is None else g for x, g in zip(inputs, found, strict=True)]
@@ -307,4 +307,4 @@ def _on_loss_placement(seed, like):
     """Return the initial gradient on the placement of a loss: the loss scale may be on another stage."""
     if getattr(seed, "_layout", None) is None or like._layout is None:
         return seed
-    return moved_to_stage(seed, like._layout.placement)
+    return move_to_stage(seed, like._layout.placement)

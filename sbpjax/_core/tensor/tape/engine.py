@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from sbpjax._core.compiler.eager import recompile_log
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.local import LocalNode
-from sbpjax._core.tensor.dispatch.placed import like_leaf
+from sbpjax._core.tensor.dispatch.placed import match_leaf_layout
 from sbpjax._core.tensor.dispatch.traced import TracedNode
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import wrap_any
@@ -74,7 +74,7 @@ def walk(
             added: tuple = ()
             if grads is not None and capture is None and node.hooks is None:  # as `_run` without hooks
                 if node.__class__ is LocalNode and not create_graph:
-                    added, held = _waiting(node, buffers)
+                    added, held = _find_waiting_gradients(node, buffers)
                     results = node.backward_onto(grads, added, held) if added else node.backward(grads, False)
                 else:
                     results = _backward(node, grads, create_graph)
@@ -111,10 +111,10 @@ def walk(
         if not done and not mode.walks:
             mode.ends = None
     if mode.ends is not None and capture is None:
-        run_ends()
+        run_end_callbacks()
 
 
-def at_end(key, call: Callable[[], None]) -> None:
+def register_end_callback(key, call: Callable[[], None]) -> None:
     """Call a function once after the backward that is under way, when all gradients are written; for hooks.
 
     Args:
@@ -126,8 +126,8 @@ def at_end(key, call: Callable[[], None]) -> None:
     mode.ends.setdefault(key, call)
 
 
-def run_ends() -> None:
-    """Call the functions of `at_end`, unless this walk is nested in another one."""
+def run_end_callbacks() -> None:
+    """Call the functions of `register_end_callback`, unless this walk is nested in another one."""
     if mode.walks:
         return
     ends, mode.ends = mode.ends, None
@@ -135,8 +135,8 @@ def run_ends() -> None:
         call()
 
 
-def drop_ends() -> None:
-    """Drop the functions of `at_end`, unless this walk is nested in another one."""
+def drop_end_callbacks() -> None:
+    """Drop the functions of `register_end_callback`, unless this walk is nested in another one."""
     if not mode.walks:
         mode.ends = None
 
@@ -156,7 +156,7 @@ def _backward(node, grads: list, create_graph: bool) -> tuple:
 _NOTHING = ((), ())
 
 
-def _waiting(node: LocalNode, buffers: dict) -> tuple:
+def _find_waiting_gradients(node: LocalNode, buffers: dict) -> tuple:
     """Return which gradients of a node will be added to a waiting one, and those."""
     # The node's own program adds them then. None of a node of several outputs, of one that hands on cotangents as they
     # come, or where an input is a gradient's place twice.
@@ -237,12 +237,12 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
     hooks = node.hooks
     ends = False
     if capture is not None:
-        ends = _ends(node, capture, wanted)
+        ends = _is_walk_end(node, capture, wanted)
         # where the walk continues, the gradient before the hooks is captured, as in PyTorch
         if not ends:
             _capture(node, grads, capture)
     if hooks is not None:
-        grads = _before(hooks, grads)
+        grads = _run_pre_hooks(hooks, grads)
     if ends and capture is not None:
         _capture(node, grads, capture)
         return None
@@ -260,7 +260,7 @@ def _run(node, grads, create_graph: bool, retain_graph: bool, capture, wanted):
     return results
 
 
-def _ends(node, capture: dict, wanted) -> bool:
+def _is_walk_end(node, capture: dict, wanted) -> bool:
     """Return whether a captured walk has nothing to do beyond this node."""
     if wanted is None:
         return node.__class__ is AccumulateGrad and (node, 0) in capture
@@ -273,7 +273,7 @@ def _capture(node, grads: list, capture: dict) -> None:
             capture[node, idx] = grad
 
 
-def _before(hooks, grads: list) -> list:
+def _run_pre_hooks(hooks, grads: list) -> list:
     """Run the hooks on the outputs of a node, then those on the node, then keep retained gradients."""
     for idx, table in hooks.outputs.items():
         for hook in list(table.values()):
@@ -314,10 +314,10 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
         return
     if grad.__class__ is RowGrad:
         _accumulate_rows(tensor, grad)
-        after(node, tensor)
+        run_post_hooks(node, tensor)
         return
     if grad._layout is not tensor._layout:
-        grad = like_leaf(grad, tensor)
+        grad = match_leaf_layout(grad, tensor)
     if mode.touch is not None:
         mode.touch(tensor)
     own = tensor._own_meta()
@@ -333,10 +333,10 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     elif own.zeroed is not None and own.grad._array is own.zeroed:
         own.grad._set(grad._array, grad._layout)
     else:
-        total = like_leaf(own.grad + grad, tensor)
+        total = match_leaf_layout(own.grad + grad, tensor)
         # Into the same handle, as in PyTorch: `g = w.grad` before backward sees the sum.
         own.grad._set(total._array, total._layout)
-    after(node, tensor)
+    run_post_hooks(node, tensor)
 
 
 def _accumulate_rows(tensor, grad: RowGrad) -> None:
@@ -350,7 +350,7 @@ def _accumulate_rows(tensor, grad: RowGrad) -> None:
     own.grad = accumulate_grad(held, grad, tensor)
 
 
-def after(node: AccumulateGrad, tensor) -> None:
+def run_post_hooks(node: AccumulateGrad, tensor) -> None:
     """Run the hooks that follow the accumulation into a leaf's ``.grad``."""
     if node.post:
         for hook in list(node.post.values()):

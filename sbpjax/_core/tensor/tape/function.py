@@ -27,7 +27,7 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.tensor.creation.like import zeros_like
-from sbpjax._core.tensor.dispatch.traced import logical
+from sbpjax._core.tensor.dispatch.traced import logical_value
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, restore, wrap_any
 from sbpjax.errors import AutogradError, ModuleMethodError
@@ -135,10 +135,10 @@ class FunctionNode(Node):
         ctx = self.ctx
         if ctx._materialize:
             grads = [self._zeros(i) if g is None else g for i, g in enumerate(grads)]
-        result = _one_per_input(self.function, self.function.backward(ctx, *grads), len(ctx.needs_input_grad))
-        return tuple(self._fitting(result[i], shape, i) for i, shape in zip(self.places, self.shapes, strict=True))
+        result = _check_gradient_count(self.function, self.function.backward(ctx, *grads), len(ctx.needs_input_grad))
+        return tuple(self._sum_to_shape(result[i], shape, i) for i, shape in zip(self.places, self.shapes, strict=True))
 
-    def _fitting(self, g, shape: tuple, place: int):
+    def _sum_to_shape(self, g, shape: tuple, place: int):
         """Return the gradient of an input, summed over the dims it was broadcast along, as in PyTorch."""
         if g is not None and not isinstance(g, Tensor):
             raise AutogradError(
@@ -172,7 +172,7 @@ class FunctionNode(Node):
             self.ctx._saved = FREED
 
 
-def _missing(name: str, arguments: str) -> ModuleMethodError:
+def _missing_method_error(name: str, arguments: str) -> ModuleMethodError:
     return ModuleMethodError(
         "applying an autograd.Function",
         f"a Function without a static {name}",
@@ -190,12 +190,12 @@ class Function(FunctionCtx):
     @staticmethod
     def forward(*args, **kwargs):
         """Compute the outputs."""
-        raise _missing("forward", "ctx, *inputs")
+        raise _missing_method_error("forward", "ctx, *inputs")
 
     @staticmethod
     def backward(ctx, *grads):
         """Return the gradient of each input for the gradients of the outputs."""
-        raise _missing("backward", "ctx, *grads")
+        raise _missing_method_error("backward", "ctx, *grads")
 
     vjp = backward
     setup_context = None
@@ -263,7 +263,7 @@ class Function(FunctionCtx):
                 mode.grad = before
             # Outside the trace: `custom_vjp` passes on arrays alone.
             held["single"] = not isinstance(result, (tuple, list))
-            return ctx, [logical(o) for o in ((result,) if held["single"] else result)]
+            return ctx, [logical_value(o) for o in ((result,) if held["single"] else result)]
 
         def call(*arrays):
             return run(arrays)[1]
@@ -271,7 +271,7 @@ class Function(FunctionCtx):
         def forward(*arrays):
             ctx, outs = run(arrays)
             held["ctx"] = ctx
-            saved = [None if t is None else logical(t) for t in ctx._saved]
+            saved = [None if t is None else logical_value(t) for t in ctx._saved]
             return outs, (saved, arrays)
 
         def backward(kept, cotangents):
@@ -282,13 +282,15 @@ class Function(FunctionCtx):
             ctx._saved = tuple(None if a is None else wrap_any(a, layout) for a in saved)
             ctx._versions = tuple(None if t is None else (t._version, None, 0, t._array, layout) for t in ctx._saved)
             grads = cls.backward(ctx, *[_cotangent(c, layout) for c in cotangents])
-            grads = _one_per_input(cls, grads, len(args))
+            grads = _check_gradient_count(cls, grads, len(args))
             found = [grads[i] for i in places]
-            return tuple(_gradient(None if g is None else logical(g), a) for g, a in zip(found, arrays, strict=True))
+            return tuple(
+                _gradient(None if g is None else logical_value(g), a) for g, a in zip(found, arrays, strict=True)
+            )
 
         whole = jax.custom_vjp(call)
         whole.defvjp(forward, backward)
-        outs = [wrap_any(o, layout) for o in whole(*[logical(args[i]) for i in places])]
+        outs = [wrap_any(o, layout) for o in whole(*[logical_value(args[i]) for i in places])]
         return outs[0] if held["single"] else tuple(outs)
 
     @classmethod
@@ -336,7 +338,7 @@ class Function(FunctionCtx):
         return outs
 
 
-def _one_per_input(function: type[Function], result: Any, total: int) -> tuple:
+def _check_gradient_count(function: type[Function], result: Any, total: int) -> tuple:
     """Return the result of a backward as a tuple; raise unless it has a gradient or None for each input."""
     result = result if isinstance(result, tuple) else (result,)
     # More than one per input is taken if it is None, as in PyTorch.

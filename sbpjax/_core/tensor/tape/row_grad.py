@@ -16,7 +16,7 @@ from typing import Any
 from sbpjax._core.ops.layers import row_update as ops
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import op_of
-from sbpjax._core.tensor.dispatch.placed import like_leaf
+from sbpjax._core.tensor.dispatch.placed import match_leaf_layout
 from sbpjax._core.tensor.handle.tensor import TRACED, Tensor, wrap_any
 from sbpjax._core.tensor.nodes.node import AccumulateGrad, Node, freed_error, record
 
@@ -103,7 +103,7 @@ def wants_rows(weight: Tensor, sparse: bool) -> bool:
     return sparse or (weight._kind == TRACED and weight._meta is not None and weight._meta.by_rows)
 
 
-def by_rows(weight: Tensor, wanted: bool) -> None:
+def request_row_gradient(weight: Tensor, wanted: bool) -> None:
     """Set whether an optimizer wants a table's gradient by rows, where a program is traced."""
     weight._own_meta().by_rows = wanted
 
@@ -172,7 +172,7 @@ class LookupNode(Node):
 
 def dense(grad: RowGrad, leaf: Tensor) -> Tensor:
     """Return the gradient of a leaf as a tensor in the leaf's layout."""
-    return like_leaf(grad.to_dense(), leaf)
+    return match_leaf_layout(grad.to_dense(), leaf)
 
 
 def values_of(grad: Any) -> Tensor:
@@ -183,4 +183,4 @@ def values_of(grad: Any) -> Tensor:
 def accumulate_grad(held: Any, grad: Any, leaf: Tensor) -> Any:
     """Return the sum of a leaf's gradient and the arriving one, of which one is a gradient of rows."""
     total = grad if held is None else held + grad
-    return like_leaf(wrap_any(total._array, total._layout), leaf) if isinstance(total, Tensor) else total
+    return match_leaf_layout(wrap_any(total._array, total._layout), leaf) if isinstance(total, Tensor) else total

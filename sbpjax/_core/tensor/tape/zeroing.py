@@ -18,7 +18,7 @@ import numpy as np
 from sbpjax._core import naming
 from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.tensor.creation.host_constants import put_beside
+from sbpjax._core.tensor.creation.host_constants import put_like
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap_any
 from sbpjax._core.tensor.tape.row_grad import RowGrad
@@ -66,4 +66,4 @@ def _zeros_like(array: ArrayImpl) -> ArrayImpl:
     if not sharding.is_fully_addressable or any(d.platform != "cpu" for d in sharding.device_set):
         return jnp.zeros(array.shape, array.dtype, device=sharding)
     # A program that fills is compiled per shape, 40 ms of the first step for each.
-    return put_beside(np.zeros(array.shape, array.dtype), array)
+    return put_like(np.zeros(array.shape, array.dtype), array)

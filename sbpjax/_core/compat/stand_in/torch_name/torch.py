@@ -1,6 +1,6 @@
 """Stub module `torch` for child processes of ``python -m sbpjax.run --as torch``."""
 
 from sbpjax._core.compat import torch_alias
-from sbpjax._core.compat.stand_in import take_over
+from sbpjax._core.compat.stand_in import replace_stub
 
-take_over(torch_alias.peer, torch_alias.enable)
+replace_stub(torch_alias.peer, torch_alias.enable)

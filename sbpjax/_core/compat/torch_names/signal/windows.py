@@ -30,7 +30,7 @@ def _positive(name: str, option: str, value: float, least: float | None = None) 
 
 
 def _tensor(name: str, values: np.ndarray, dtype: Any, layout: Any, device: Any, requires_grad: bool) -> Tensor:
-    dtype = dtypes.get_default_dtype() if dtype is None else dtypes.of(dtype)
+    dtype = dtypes.get_default_dtype() if dtype is None else dtypes.as_dtype(dtype)
     if dtype not in (dtypes.float32, dtypes.float64):
         rule = f"{name} expects float32 or float64 dtypes, got: {dtype!r}"
         raise OpValueError(f"{name}(dtype=...)", f"{dtype!r}", rule, "dtype=torch.float32")

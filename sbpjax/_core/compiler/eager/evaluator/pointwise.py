@@ -33,12 +33,12 @@ def is_half(dtype: Any) -> bool:
     return dtype.itemsize <= 2 and jax.dtypes.issubdtype(dtype, np.floating)
 
 
-def _of_arrays(function: Callable) -> Callable:
+def _ignore_params(function: Callable) -> Callable:
     """Return a rule that ignores the primitive's parameters."""
     return lambda *arrays, **_: function(*arrays)
 
 
-def _wide(function: Callable) -> Callable:
+def _compute_in_float32(function: Callable) -> Callable:
     """Return a rule for a function of floats that computes 16-bit ones in float32."""
 
     def compute(*arrays, **_):
@@ -79,8 +79,8 @@ _SPECIAL: dict[str, Callable] = {
     "digamma": lambda x: np.where((x == 0) | (x == -np.inf), np.nan, special.digamma(x)),
     "bessel_i0e": special.i0e, "bessel_i1e": special.i1e,
 }  # fmt: skip
-RULES |= {name: _of_arrays(function) for name, function in _EXACT.items()}
-RULES |= {name: _wide(function) for name, function in _FLOAT.items()}
+RULES |= {name: _ignore_params(function) for name, function in _EXACT.items()}
+RULES |= {name: _compute_in_float32(function) for name, function in _FLOAT.items()}
 RULES |= {name: _in_float64(function) for name, function in _SPECIAL.items()}
 
 
@@ -92,7 +92,7 @@ def copy(x, **_):
 @rule("div")
 def div(x, y, **_):
     if x.dtype.kind not in "iu":
-        return _wide(np.divide)(x, y)
+        return _compute_in_float32(np.divide)(x, y)
     zero = y == 0
     quotient = _truncated(x, np.where(zero, 1, y).astype(y.dtype))
     return np.where(zero, np.array(-1).astype(x.dtype), quotient)
@@ -101,7 +101,7 @@ def div(x, y, **_):
 @rule("rem")
 def rem(x, y, **_):
     if x.dtype.kind not in "iu":
-        return _wide(np.fmod)(x, y)
+        return _compute_in_float32(np.fmod)(x, y)
     zero = y == 0
     safe = np.where(zero, 1, y).astype(y.dtype)
     return np.where(zero, x, x - _truncated(x, safe) * safe)
@@ -174,26 +174,26 @@ def pow_(x, y, **_):
         return result
     if x.dtype.kind == "c":
         return np.power(x, y)
-    return _wide(np.power)(x, y.astype(x.dtype))
+    return _compute_in_float32(np.power)(x, y.astype(x.dtype))
 
 
 @rule("logistic")
 def logistic(x, **_):
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
-    return _wide(special.expit)(x)
+    return _compute_in_float32(special.expit)(x)
 
 
 @rule("shift_left")
 def shift_left(x, y, **_):
-    return np.where(_fits(x, y), x << _shift(x, y), 0).astype(x.dtype)
+    return np.where(_is_shift_in_range(x, y), x << _shift(x, y), 0).astype(x.dtype)
 
 
 @rule("shift_right_logical")
 def shift_right_logical(x, y, **_):
     unsigned = x.view(f"u{x.dtype.itemsize}")
     return (
-        np.where(_fits(x, y), (unsigned >> _shift(unsigned, y).view(unsigned.dtype)), 0)
+        np.where(_is_shift_in_range(x, y), (unsigned >> _shift(unsigned, y).view(unsigned.dtype)), 0)
         .astype(unsigned.dtype)
         .view(x.dtype)
     )
@@ -203,15 +203,15 @@ def shift_right_logical(x, y, **_):
 def shift_right_arithmetic(x, y, **_):
     if x.dtype.kind == "u":  # the highest bit is filled in there, too
         return shift_right_arithmetic(x.view(f"i{x.dtype.itemsize}"), y.view(f"i{y.dtype.itemsize}")).view(x.dtype)
-    return np.where(_fits(x, y), x >> _shift(x, y), np.where(x < 0, -1, 0)).astype(x.dtype)
+    return np.where(_is_shift_in_range(x, y), x >> _shift(x, y), np.where(x < 0, -1, 0)).astype(x.dtype)
 
 
-def _fits(x, y):
+def _is_shift_in_range(x, y):
     return (y.view(f"u{y.dtype.itemsize}") if y.dtype.kind == "i" else y) < 8 * x.dtype.itemsize
 
 
 def _shift(x, y):
-    return np.where(_fits(x, y), y, 0).astype(x.dtype)
+    return np.where(_is_shift_in_range(x, y), y, 0).astype(x.dtype)
 
 
 @rule("population_count")

@@ -136,7 +136,7 @@ def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
                         env[slot] = value
                 for i in last:
                     env[i] = None
-        return [_own(np.asarray(env[i], dtype), arrays) for i, dtype in zip(outputs, dtypes, strict=True)]
+        return [_copy_if_shared(np.asarray(env[i], dtype), arrays) for i, dtype in zip(outputs, dtypes, strict=True)]
 
     run.cost_ns = builder.cost_ns  # type: ignore[attr-defined]
     return run
@@ -152,7 +152,7 @@ def _with_releases(steps: Sequence, outputs: Sequence[int]) -> list:
     return found[::-1]
 
 
-def _own(out: np.ndarray, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def _copy_if_shared(out: np.ndarray, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """Return an array that shares no memory with an input, whose buffer may be donated later."""
     if out.flags.owndata or not any(np.may_share_memory(out, x) for x in inputs):
         return out

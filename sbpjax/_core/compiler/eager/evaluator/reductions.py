@@ -9,7 +9,7 @@ import numpy as np
 from .pointwise import is_half, rule
 
 
-def _total(operation, x, axes, **_):
+def _reduce_sum(operation, x, axes, **_):
     wide = np.float32 if is_half(x.dtype) else x.dtype
     return np.asarray(operation.reduce(x, tuple(axes), dtype=wide)).astype(x.dtype)
 
@@ -55,7 +55,7 @@ def _combine_bits(operation, x, axes, **_):
 
 # Per primitive a function here and NumPy's.
 _BY_OPERATION = {
-    "reduce_sum": (_total, np.add), "reduce_prod": (_total, np.multiply),
+    "reduce_sum": (_reduce_sum, np.add), "reduce_prod": (_reduce_sum, np.multiply),
     "reduce_and": (_combine_bits, np.bitwise_and), "reduce_or": (_combine_bits, np.bitwise_or),
     "reduce_xor": (_combine_bits, np.bitwise_xor),
     "argmax": (_first_best, np.argmax), "argmin": (_first_best, np.argmin),
@@ -106,7 +106,7 @@ def _windows(x, start, window_dimensions, window_strides, padding, base_dilation
 
 @rule("reduce_window_sum")
 def reduce_window_sum(x, **params):
-    return _total(np.add, _windows(x, 0, **params), range(x.ndim, 2 * x.ndim))
+    return _reduce_sum(np.add, _windows(x, 0, **params), range(x.ndim, 2 * x.ndim))
 
 
 @rule("reduce_window_max")

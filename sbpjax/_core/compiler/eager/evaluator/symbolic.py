@@ -95,7 +95,7 @@ def _multiple_of(m: int, n: int, names: dict[tuple[int, int], Multiple]) -> Mult
 def sizes_in(pattern: Pattern, now: Signature) -> dict[str, int] | None:
     """Return the values of a pattern's symbols for a signature, None if it does not fit."""
     values: dict[str, int] = {}
-    if len(pattern.avals) != len(now.avals) or not _fits(pattern.sizes, now.sizes, values):
+    if len(pattern.avals) != len(now.avals) or not _match_dims(pattern.sizes, now.sizes, values):
         return None
     for part, aval in zip(pattern.avals, now.avals, strict=True):
         if part is None or aval is None:
@@ -103,12 +103,12 @@ def sizes_in(pattern: Pattern, now: Signature) -> dict[str, int] | None:
                 return None
             continue
         dims, dtype, weak = part
-        if dtype != aval.dtype or weak != aval.weak_type or not _fits(dims, aval.shape, values):
+        if dtype != aval.dtype or weak != aval.weak_type or not _match_dims(dims, aval.shape, values):
             return None
     return values
 
 
-def _fits(dims: Sequence[int | Multiple], shape: Sequence[int], values: dict[str, int]) -> bool:
+def _match_dims(dims: Sequence[int | Multiple], shape: Sequence[int], values: dict[str, int]) -> bool:
     """Return whether sizes fit dims, and note the values of new symbols."""
     if len(dims) != len(shape):
         return False
