@@ -86,7 +86,12 @@ def _exact_at_powers(x, base: int):
     wide = cast(x, compute_dtype(x.dtype))
     value = lax.mul(lax.log(wide), np.asarray(1.0 / np.log(base), wide.dtype))
     power = lax.round(value, lax.RoundingMethod.TO_NEAREST_EVEN)
-    return cast(lax.select(lax.eq(lax.pow(np.asarray(base, wide.dtype), power), wide), power, value), x.dtype)
+    # 10 ** power is rounded, by one unit more or less in each library; the logarithm of both neighbours rounds to
+    # `power`, except at 1. Powers of 2 are exact.
+    rounding = np.asarray(0 if base == 2 else np.finfo(wide.dtype).eps, wide.dtype)
+    error = lax.abs(lax.sub(lax.pow(np.asarray(base, wide.dtype), power), wide))
+    is_power = lax.le(error, lax.mul(wide, lax.mul(rounding, lax.min(lax.abs(power), np.asarray(1, wide.dtype)))))
+    return cast(lax.select(is_power, power, value), x.dtype)
 
 
 @slopes(lambda t, out, x: lax.div(t, lax.mul(x, np.asarray(np.log(2.0), x.dtype))))
