@@ -63,7 +63,7 @@ def chain(lib, backward: bool):
 
 
 def values_of(results: list) -> list[np.ndarray]:
-    return [np.array(jax.block_until_ready(r._array)) if isinstance(r, flow.Tensor) else r.numpy() for r in results]
+    return [r.numpy() for r in results]
 
 
 def measure(name: str, ours, peer) -> None:
@@ -75,7 +75,7 @@ def measure(name: str, ours, peer) -> None:
             began = time.process_time()
             found = run()
             if side is times[0]:
-                jax.block_until_ready([r._array for r in found])
+                jax.block_until_ready([r._fresh()._array for r in found])
             if number >= 3:
                 side.append(time.process_time() - began)
             results.append(values_of(found))

@@ -20,7 +20,6 @@ import numpy as np
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.compiler.eager.options import compiler_options_of_update
 from sbpjax._core.compiler.launch import Launcher, checks_results
-from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
@@ -33,9 +32,9 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import META
 from sbpjax._core.tensor.handle.tensor import wrap
 from sbpjax._core.tensor.storage.exchange import Run, exchange, plan_writes
-from sbpjax._core.tensor.storage.offloaded import OffloadedPayload
 from sbpjax._core.tensor.storage.payload import (
     is_shared,
+    is_traced,
     payload,
     payload_metadata,
     payloads,
@@ -69,15 +68,13 @@ class Job(NamedTuple):
 
 def place_of(tensor: Tensor) -> Any:
     """Return the common place of the tensors of one update: the placement, the device, or the trace."""
-    array, layout = payload_metadata(tensor), tensor.layout
-    if array.__class__ is ArrayImpl or array.__class__ is OffloadedPayload:
-        if layout is not None:
-            return layout.placement
-        sharding = array.sharding
-        return getattr(sharding, "_device", sharding)  # a device hashes and compares faster than its sharding
-    if tensor.is_meta:
-        return META if layout is None else layout.placement
-    return TRACE
+    if is_traced(tensor):
+        return TRACE
+    if tensor.layout is not None:
+        return tensor.layout.placement
+    sharding = payload_metadata(tensor).sharding
+    # A device hashes and compares faster than its sharding.
+    return META if sharding is None else getattr(sharding, "_device", sharding)
 
 
 def update_of(buckets: tuple[Bucket, ...], jobs: list[Job], skip: Tensor | None = None) -> list[Run]:

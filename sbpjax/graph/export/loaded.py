@@ -28,8 +28,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.device import default_jax_device, from_jax_device
 from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import wrap_any
-from sbpjax._core.tensor.storage.offloaded import is_stored
-from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
+from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tracing import tree
 from sbpjax.errors import ExportError, GraphTypeError, StateDictError
 from sbpjax.sbp import algebra
@@ -148,9 +147,6 @@ class LoadedGraph:
             else:
                 batch = self._check_tensor(facts, leaf, batch)
                 tensors.append(leaf)
-        for t in self.tensors:
-            if not is_stored(t):
-                refresh_tensor(t)  # a view of it was written
         return self.program.run(self._state, tensors)  # type: ignore[arg-type]
 
     def on_arrays(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:

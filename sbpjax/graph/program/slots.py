@@ -18,9 +18,9 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.storage.exchange import Plan
-from sbpjax._core.tensor.storage.offloaded import StackedParameters, is_stored, stacked_parameters_of
+from sbpjax._core.tensor.storage.offloaded import StackedParameters, stacked_parameters_of
 from sbpjax._core.tensor.storage.payload import payload, payload_metadata, payloads, refresh_tensor
-from sbpjax._core.tensor.storage.storage import drop_own_cell
+from sbpjax._core.tensor.storage.storage import is_alone
 from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import shift_splits
 from sbpjax.sbp.layout import layout_of
@@ -118,7 +118,7 @@ def slot_of(places: tuple[int, ...], tensors: Sequence[Tensor], stored: Mapping[
 
 def stackable(t: Tensor) -> tuple | None:
     """Return the comparison key of tensors of one stack, None if a tensor must stay by itself."""
-    if not is_stored(t) and not drop_own_cell(t):
+    if not is_alone(t):
         return None  # it shares storage with a view or an alias
     if t.layout is None:
         return tuple(t.shape), t.dtype, getattr(payload_metadata(t), "sharding", None)

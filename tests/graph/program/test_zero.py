@@ -8,7 +8,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn, sbp
 from sbpjax._core.compiler.hlo import collectives
-from sbpjax._core.tensor.storage.offloaded import is_stored
+from sbpjax._core.tensor.storage.offloaded import is_stored, stacked_parameters_of
 from sbpjax.graph import TensorSpec
 from sbpjax.graph.program.zero import divide_layout
 from sbpjax.optim import run
@@ -86,7 +86,7 @@ class Train(nn.Graph):
 
 def held(tensors):
     """Return the bytes on the first device of what tensors hold, stored or not."""
-    arrays = {id(a): a for a in (t._cell.stack.array if is_stored(t) else t._array for t in tensors)}
+    arrays = {id(a): a for a in (stacked_parameters_of(t).array if is_stored(t) else t._array for t in tensors)}
     return sum(a.addressable_shards[0].data.nbytes for a in arrays.values())
 
 

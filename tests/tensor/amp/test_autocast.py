@@ -318,6 +318,17 @@ def test_a_kept_cast_follows_the_weight():
     np.testing.assert_array_equal(w.grad.numpy(), np.full((2, 2), 6.0, np.float32))
 
 
+def test_the_cast_of_a_view_that_was_written_has_the_gradient_of_the_write():
+    for lib, context in ((flow, amp.autocast("cpu", flow.bfloat16)), (torch, torch.autocast("cpu", torch.bfloat16))):
+        x = lib.ones(2, 3, requires_grad=True)
+        y = x * 1
+        view = y[:1]
+        y.mul_(2)
+        with context:
+            (view @ lib.ones(3, 3)).float().sum().backward()
+        assert x.grad.tolist() == [[6, 6, 6], [0, 0, 0]]
+
+
 def test_what_names_a_dtype_keeps_it_and_other_kinds_are_left_alone():
     x = flow.tensor(_signed(3, 4)).to(flow.bfloat16)
     with flow.autocast("cuda", dtype=flow.bfloat16):

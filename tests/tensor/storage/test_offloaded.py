@@ -7,7 +7,7 @@ import pytest
 
 import sbpjax
 from sbpjax._core.compiler import conversions
-from sbpjax._core.tensor.storage.offloaded import StackedParameters, Stored
+from sbpjax._core.tensor.storage.offloaded import StackedParameters, is_stored
 from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax.sbp import Layout
 
@@ -50,7 +50,7 @@ def test_facts_are_known_without_fetching(make):
         assert x.numel() == 8 and x.ndim == 2
         if x.is_global:
             assert x.sbp == (sbpjax.sbp.broadcast,) and x.placement == PLACE
-        assert x._cell.__class__ is Stored
+        assert is_stored(x)
     assert stack.holds(tensors)
 
 
@@ -58,7 +58,7 @@ def test_facts_are_known_without_fetching(make):
 def test_reading_fetches_one_and_keeps_the_shelf(make):
     tensors, stack = make()
     np.testing.assert_array_equal(tensors[0].detach().numpy(), VALUES[0])
-    assert all(x._cell.__class__ is Stored for x in tensors[1:])
+    assert all(is_stored(x) for x in tensors[1:])
     assert stack.holds(tensors)
     np.testing.assert_array_equal((tensors[-1] * 2).detach().numpy(), VALUES[len(tensors) - 1] * 2)
     assert stack.holds(tensors)
@@ -105,6 +105,16 @@ def test_parking_again_counts_a_version_and_shows_through_aliases(make):
     assert x._version > before
     np.testing.assert_array_equal(alias.numpy(), np.full((4, 2), 3, np.float32))
     np.testing.assert_array_equal(x.detach().numpy(), np.full((4, 2), 3, np.float32))
+
+
+@SHELVES
+def test_an_alias_shares_the_shelf_and_its_writes_are_seen(make):
+    tensors, stack = make()
+    first, alias = tensors[0], tensors[0].detach()
+    assert is_stored(first) and is_stored(alias) and alias.shape == (4, 2) and stack.holds(tensors)
+    alias.add_(1)
+    np.testing.assert_array_equal(first.detach().numpy(), VALUES[0] + 1)
+    assert not stack.holds(tensors)
 
 
 def test_gradients_reach_parked_leaves():

@@ -145,7 +145,7 @@ def _cast_op(dtype: dtypes.dtype) -> Op:
 
 
 def _cast(x: Tensor, dtype: dtypes.dtype) -> Tensor:
-    edge = x._edge
+    edge = x._fresh()._edge
     before, mode.grad = mode.grad, False
     try:
         out = dispatch.unary(_cast_op(dtype), x)

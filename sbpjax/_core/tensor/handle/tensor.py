@@ -7,7 +7,8 @@ in the table of ops:
     _array   the payload              _layout  None for a local tensor
     _edge    node on the tape         _idx     which output of that node
     _ver     version, for backward    _kind    the kind of the payload, see below: it decides which way an op goes
-    _cell    storage shared with views and aliases, or None; _seen is the stamp at which `_array` was read from it
+    _cell    storage shared with views and aliases, or None; _seen is the stamp at which `_array` was read from it,
+             `UNREAD` of a `LazyPayload`
     _meta    `.grad`, base and steps of a view, retain_grad: nothing a plain result needs
 """
 
@@ -27,14 +28,16 @@ from sbpjax.sbp.abstract import Abstract
 
 from . import dtype as dtypes
 from .device import PlacementDevice, device, from_jax_device
+from .lazy_payload import LazyPayload
 from .mode import mode
 from .size import Size
 
-LOCAL, OTHER, ABSTRACT, PLACED, TRACED, STORED = range(6)
+LOCAL, OTHER, ABSTRACT, PLACED, TRACED = range(5)
 """Kinds of tensors, by rising precedence: an op on several kinds runs as for the last.
 
 `LOCAL`: an array on one device; `OTHER`: one that is no plain `jax.Array`, as random keys; `ABSTRACT`: no data, on no
-placement; `PLACED`: on a placement, with data or without; `TRACED`: a tracer; `STORED`: offloaded or stacked.
+placement; `PLACED`: on a placement, with data or without; `TRACED`: a tracer. Lazy payloads have the kind of their
+array.
 """
 
 
@@ -44,7 +47,9 @@ def kind_of(array, layout) -> int:
         return LOCAL if layout is None else PLACED
     if isinstance(array, Tracer):
         return TRACED
-    return PLACED if layout is not None else ABSTRACT if array.__class__ is Abstract else OTHER
+    if layout is not None:
+        return PLACED
+    return ABSTRACT if array.__class__ is Abstract else LOCAL if isinstance(array, LazyPayload) else OTHER
 
 
 class Meta:
@@ -57,8 +62,6 @@ class Meta:
         kept: of a tensor that a compiled step left where its function keeps it: ``"constant"`` or ``"output"``, see
             `_core.tracing.escaped_tensors`; else None.
         multi: whether the view is one of several that one op returned.
-        pending, place: the `lazy_views.PendingOutputs` of which a view without payload is an output, and which; else
-            None.
         no_grad_view: whether the view, or what it is a view of, was made under ``no_grad``.
         data_alias: whether writes leave the version alone (``x.data``).
         row_table: of a parameter that holds some rows of a larger table: called with every optimizer that takes it.
@@ -76,8 +79,6 @@ class Meta:
         "kept",
         "multi",
         "no_grad_view",
-        "pending",
-        "place",
         "row_table",
         "steps",
         "whole",
@@ -87,11 +88,9 @@ class Meta:
     grad: Any
     base: Any
     kept: str | None
-    pending: Any
-    place: int
 
     def __init__(self) -> None:
-        self.grad = self.base = self.kept = self.pending = self.zeroed = self.row_table = None
+        self.grad = self.base = self.kept = self.zeroed = self.row_table = None
         self.steps = ()
         self.multi = self.data_alias = self.no_grad_view = self.requested_sum = self.by_rows = self.whole = False
 
@@ -157,24 +156,18 @@ class Tensor(Attached):
         """The logical shape."""
         layout = self._layout
         if layout is None or layout.shape is None:
-            meta = self._meta
-            if meta is not None and meta.pending is not None:
-                return Size(meta.pending.avals[meta.place].shape)
             return Size(self._array.shape)
         return Size(layout.shape)
 
     @property
     def dtype(self) -> dtypes.dtype:
         """The element type."""
-        meta = self._meta
-        if meta is not None and meta.pending is not None:
-            return dtypes._BY_NP[meta.pending.avals[meta.place].dtype]
         return dtypes._BY_NP[self._array.dtype]
 
     @property
     def ndim(self) -> int:
         """The number of dims."""
-        if not self._kind and (self._meta is None or self._meta.pending is None):
+        if not self._kind:
             return len(self._array.shape)
         return len(self.shape)
 
@@ -220,13 +213,11 @@ class Tensor(Attached):
         """The device of a local tensor; of a global one its placement, as a `PlacementDevice` for new tensors."""
         if self._layout is not None:
             return PlacementDevice(self._layout.placement)
-        if self._kind not in (LOCAL, STORED):
+        if self._kind:
             if self.is_meta:
                 return device("meta")
             return device(jax.local_devices()[0])
-        meta = self._meta
-        pending = None if meta is None else meta.pending
-        sharding = (self._array if pending is None or pending.array is None else pending.array).sharding
+        sharding = self._array.sharding
         return from_jax_device(getattr(sharding, "_device", None) or next(iter(sharding.device_set)))
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
@@ -240,10 +231,6 @@ class Tensor(Attached):
     @property
     def requires_grad(self) -> bool:
         """Whether ops on this tensor are recorded."""
-        meta = self._meta
-        # Answered without reading: a condition on it would otherwise run every lazy view.
-        if meta is not None and meta.pending is not None and self._cell.stamp == self._seen:
-            return meta.pending.edge is not None
         self._fresh_edge()
         return self._edge is not None
 
@@ -281,6 +268,8 @@ class Tensor(Attached):
                     "only Tensors of floating point can require gradients, and of complex dtype",
                     "x.float().requires_grad_()",
                 )
+            if self._meta is not None and self._meta.base is not None:
+                self._fresh()  # views of a lazy view would lead past it to the base
             self._edge = AccumulateGrad(self)
             self._idx = 0
             return self
@@ -369,18 +358,18 @@ class Tensor(Attached):
         return self
 
     def _fresh(self) -> Tensor:
-        """Bring the payload up to date after a write through a view or base, and read a lazy view."""
-        if self._cell is not None:
-            if self._cell.stamp != self._seen:
-                self._regenerate()
-            elif self._meta is not None and self._meta.pending is not None:
-                self._array  # noqa: B018  # reading fills it
+        """Bring the payload up to date after a write through a view or base, and materialize a lazy one."""
+        if self._cell is not None and self._cell.stamp != self._seen:
+            self._regenerate()
         return self
 
     def _fresh_edge(self) -> None:
-        """Bring the place on the tape up to date; only that of a differentiable view can be old."""
+        """Bring the place on the tape up to date; only that of a differentiable view that was written can be old."""
         if self._meta is not None and self._meta.base is not None:
-            self._fresh()
+            lazy = self._array
+            # A condition on it would otherwise run every lazy view.
+            if not isinstance(lazy, LazyPayload) or lazy.stamp != self._cell.stamp:
+                self._fresh()
 
     def _set(self, array, layout=None) -> None:
         """Replace the payload and count a version; the caller updates the tape."""

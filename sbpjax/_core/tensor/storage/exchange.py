@@ -27,7 +27,7 @@ from sbpjax._core.runtime.processes import raise_for_ranks
 from ..creation.generator import Generator
 from ..handle.mode import mode
 from ..handle.tensor import LOCAL, PLACED, Tensor
-from .storage import Cell, base_of, steps_of
+from .storage import base_of, steps_of, storage_of
 
 _HERE = frozenset((LOCAL, PLACED))
 _ARRAYS = frozenset((ArrayImpl,))
@@ -103,12 +103,12 @@ class Plan:
 
     def _add_cell(self, x: Tensor, place: int, layout: Any) -> bool:
         """Add the write of a whole storage; return whether the tensor shows all of it, as the only target."""
-        cell = x._cell
-        if cell.__class__ is not Cell or steps_of(x) or base_of(x) is not None:
+        cell = storage_of(x)
+        if cell is None or steps_of(x) or base_of(x) is not None:
             return False
         if any(owner is cell for owner, _, _ in self.late):
             return False
-        if x._meta is not None and (x._meta.pending is not None or x._meta.data_alias):
+        if x._meta is not None and x._meta.data_alias:
             return False
         stamp, version = cell.stamp + 1, cell.version + 1
         self.late += [(cell, "array", place), (x, "_array", place)]

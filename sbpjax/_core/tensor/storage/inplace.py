@@ -27,7 +27,6 @@ from sbpjax.errors import OpError, OpTypeError, SbpError
 from sbpjax.sbp import broadcast
 
 from ..creation import host_constants
-from ..creation.creation import resolve_destination
 from ..creation.number_range import check_fits
 from ..dispatch import dispatch
 from ..dispatch.op import Op, op_of
@@ -35,7 +34,8 @@ from ..handle.mode import mode
 from ..handle.tensor import LOCAL, PLACED, Tensor, inplace_error, wrap
 from ..nodes.op_node import OpNode
 from ..tape.grad_mode import no_grad
-from .lazy_random import is_undrawn, overwrite, place_to_fill, replace
+from .lazy_random import overwrite
+from .payload import payload_metadata
 from .storage import base_of, find_repeating_step, write
 from .view_steps import apply_steps, put
 
@@ -192,13 +192,13 @@ def assign_result(x: Tensor, result: Tensor, operation: str = "an in-place op") 
         raise _no_tensor(x, operation)
     x._fresh()
     check_writable(x, operation)
-    edge = result._edge
+    edge = result._fresh()._edge
     return _assign_value(x, result, operation, isinstance(edge, OpNode) and edge.entry.op.check == "outputs")
 
 
 def assign_out(out: Tensor, result: Tensor) -> Tensor:
     """Write a result into an ``out=`` tensor, which takes its shape; neither may be on the tape."""
-    if mode.grad and (out.requires_grad or result._edge is not None):
+    if mode.grad and (out.requires_grad or result._fresh()._edge is not None):
         raise inplace_error(
             "out=...",
             "arguments that require grad",
@@ -209,12 +209,13 @@ def assign_out(out: Tensor, result: Tensor) -> Tensor:
         check_writable(out, "out=...")
     # PyTorch resizes an ``out=`` of another shape, where an in-place op would raise.
     if out.shape != result.shape or out._layout is not None:
-        out._set(result._array.astype(out.dtype.np), result._layout)
+        out._set(result._fresh()._array.astype(out.dtype.np), result._layout)
         return out
     return _assign_value(out, result, "out=...", False)
 
 
 def _assign_value(x: Tensor, out: Tensor, operation: str, saves_result: bool) -> Tensor:
+    out._fresh()
     layout: Any = x._layout
     if layout is not None and layout.shape is None:  # of a trace
         layout = None
@@ -322,9 +323,7 @@ def copy_(self: Tensor, source, non_blocking: bool = False) -> Tensor:
 
 
 def _copy(x: Tensor, source) -> Tensor:
-    if is_undrawn(x):
-        return overwrite(x, lambda: inplace(x, COPY, (source,)))
-    return inplace(x, COPY, (source,))
+    return overwrite(x, lambda: inplace(x, COPY, (source,)))
 
 
 def fill_(self: Tensor, value) -> Tensor:
@@ -370,22 +369,15 @@ def _filled_on_host(x: Tensor, value, operation: str) -> bool:
     """Write a number into a tensor without a program of its shape; return whether that was done."""
     if not isinstance(x, Tensor):
         return False
-    undrawn = is_undrawn(x)
-    if not (undrawn or x._fresh()._kind in (LOCAL, PLACED)) or (x._edge is not None and mode.grad):
+    array, layout = payload_metadata(x), x._layout
+    if x._kind not in (LOCAL, PLACED) or (x._edge is not None and mode.grad):
         return False
-    layout = x._layout
-    if undrawn:
-        place = resolve_destination(*place_to_fill(x), operation)
-    else:
-        place = (None, layout.placement, layout.sbp) if layout is not None else (host_constants.bound_to(x._array),)
+    place = (None, layout.placement, layout.sbp) if layout is not None else (host_constants.bound_to(array),)
     made = host_constants.fill_on_host(tuple(x.shape), x.dtype.np, value, *place)
     if made is None:
         return False
     check_writable(x, operation)
-    if undrawn:
-        replace(x, lambda: made)
-    else:
-        _assign_value(x, made, operation, False)
+    _assign_value(x, made, operation, False)
     return True
 
 

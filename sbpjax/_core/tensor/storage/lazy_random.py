@@ -13,8 +13,6 @@ to the first read.
 from __future__ import annotations
 
 import math
-import threading
-import weakref
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -28,82 +26,42 @@ from ..creation import host_constants
 from ..creation.creation import resolve_destination
 from ..creation.like import place_like
 from ..handle import dtype as dtypes
+from ..handle.lazy_payload import UNREAD, LazyRoot
 from ..handle.mode import mode
-from ..handle.tensor import STORED, Tensor, wrap_any
-from .offloaded import OffloadedPayload
+from ..handle.tensor import Tensor
+from .exchange import commit, make_assigner
 from .payload import is_array, put_from
-from .storage import Cell, drop_own_cell
+from .storage import defer, drop_own_cell, is_alone
 
 
-class LazyRandom(Cell):
-    """Storage of a tensor whose random numbers are not drawn yet, and of its aliases such as ``w.data``.
+class LazyRandom(LazyRoot):
+    """Random numbers that are not drawn yet.
 
     Attributes:
         draw: draws them.
         options: ``(device, placement, sbp)`` of the tensor.
-        shown: references to the tensors, where there are others.
-        lock: held while they are drawn: two threads that read a tensor get one array.
     """
 
-    __slots__ = ("draw", "lock", "options", "shown")
+    __slots__ = ("draw", "options")
 
-    def __init__(self, draw: Callable[[], Tensor], options: tuple, version: int) -> None:
-        super().__init__(None, None, version)
+    def __init__(self, draw: Callable[[], Tensor], options: tuple, like: Any) -> None:
+        super().__init__(like)
         self.draw, self.options = draw, options
-        self.shown: list[weakref.ref[Tensor]] = []
-        self.lock = threading.RLock()
-        # Never equal to the `_seen = 0` of its tensors, so every reader comes to `materialize`.
-        self.stamp = 1
 
-    def materialize(self, x: Tensor) -> None:
-        """Draw the numbers. A tensor that is alone has no storage to share afterwards."""
-        with self.lock, ExitStack() as stack:
-            if x._cell is not self:
-                return
+    def materialize(self) -> Any:
+        """Draw the numbers."""
+        with ExitStack() as stack:
             # The reader may be tracing, or have set another default device or disabled 64 bits for its own tensors.
             if not trace_state_clean():
                 stack.enter_context(jax.ensure_compile_time_eval())
             stack.enter_context(jax.default_device(None))
             stack.enter_context(jax.enable_x64(True))
-            value = self.draw()
-            others = self.others(x)
-            cell = Cell(value._array, value._layout, self.version) if others else None
-            for tensor in (x, *others):
-                tensor._hold(value._array, value._layout)
-                tensor._ver = self.version
-                tensor._cell = cell
-
-    def others(self, x: Tensor) -> list[Tensor]:
-        """Return the other tensors that show these numbers."""
-        found = [reference() for reference in self.shown]
-        return [t for t in found if t is not None and t is not x and t._cell is self]
-
-    def drop(self, x: Tensor) -> bool:
-        """Draw the numbers; return whether no other tensor shows them."""
-        self.materialize(x)
-        return x._cell is None
-
-    def leave(self, x: Tensor) -> bool:
-        """Release a tensor that is overwritten; return False, with the numbers drawn, if others show the same."""
-        if self.others(x):
-            self.materialize(x)
-            return False
-        x._ver, x._cell = self.version, None
-        return True
-
-    def make_detached(self, x: Tensor) -> Tensor:
-        """Return a tensor off the tape that shows the same numbers, without drawing them."""
-        alias = wrap_any(x._array, x._layout)
-        alias._kind, alias._cell, alias._seen, alias._ver = STORED, self, 0, self.version
-        alias._own_meta()
-        self.shown = [weakref.ref(t) for t in (x, *self.others(x), alias)]
-        return alias
+            return self.draw()._array
 
 
 def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
     """Return ``(device, placement, sbp)`` of random numbers that overwrite a tensor: broadcast where it is a sum."""
-    cell = x._cell
-    return cell.options if cell.__class__ is LazyRandom else place_like(x, None, None, None, random=True)
+    return x._cell.array.options if is_undrawn(x) else place_like(x, None, None, None, random=True)
 
 
 def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation: str, then=None) -> bool:
@@ -122,33 +80,28 @@ def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation:
     if draw is None:
         return False
     sure, at_once = _cannot_fail(fn, static), _traces()
-    if is_undrawn(x) and not at_once:
-        replace(x, draw if sure else _make_getter(draw()))
-    elif sure and not at_once and is_array(x) and drop_own_cell(x):
-        x._cell = LazyRandom(draw, options, x._ver + 1)
-        x._seen = 0
-        x._array = OffloadedPayload(x._array)  # shape and dtype are read all the time, and must not draw
-        x._kind = STORED
+    if sure and not at_once and _replace(x, draw):
+        return True
+    if sure and not at_once and drop_own_cell(x) and is_array(x):
+        commit(make_assigner(defer(x, LazyRandom(draw, options, x._array), x._ver + 1)))
     else:
         put_from(x, draw())
     return True
 
 
-def replace(x: Tensor, draw: Callable[[], Tensor]) -> None:
-    """Give an undrawn tensor, and those that show the same, another value."""
+def _replace(x: Tensor, draw: Callable[[], Tensor]) -> bool:
+    """Let other numbers be drawn for an undrawn tensor, and those that show the same; return whether it was one."""
     cell = x._cell
-    if cell.__class__ is LazyRandom:
-        with cell.lock:
-            if x._cell is cell:
-                cell.draw = draw
-                if not (x._meta is not None and x._meta.data_alias):  # as for writes to drawn numbers
-                    cell.version += 1
-                return
-    put_from(x, draw())  # another thread has drawn it meanwhile
-
-
-def _make_getter(value: Tensor) -> Callable[[], Tensor]:
-    return lambda: value
+    lazy = None if cell is None else cell.array
+    if lazy.__class__ is not LazyRandom:
+        return False
+    with lazy.lock:
+        if cell.array is not lazy:
+            return False  # another thread has drawn it meanwhile
+        lazy.draw = draw
+        if not (x._meta is not None and x._meta.data_alias):  # as for writes to drawn numbers
+            cell.version += 1
+    return True
 
 
 def _cannot_fail(fn, static: tuple) -> bool:
@@ -162,30 +115,31 @@ def _cannot_fail(fn, static: tuple) -> bool:
 
 
 def overwrite(x: Tensor, write: Callable[[], Tensor]) -> Tensor:
-    """Call a function that writes every element of an undrawn tensor, without drawing its numbers."""
-    cell = x._cell
+    """Call a function that writes every element of a tensor; if it is undrawn, without drawing its numbers."""
+    if not is_undrawn(x):
+        return write()
     blank = None
-    if not _traces() and not cell.others(x):
+    if not _traces() and is_alone(x):
         blank = host_constants.fill_on_host(
-            tuple(x.shape), x.dtype.np, 0, *resolve_destination(*cell.options, "a write")
+            tuple(x.shape), x.dtype.np, 0, *resolve_destination(*place_to_fill(x), "a write")
         )
     if blank is None:
         x._fresh()
         return write()
-    before = x._array, x._layout, x._kind, x._ver
+    before, cell = (x._array, x._layout, x._kind, x._ver), x._cell
     x._hold(blank._array, blank._layout)
     x._cell, x._ver = None, cell.version
     try:
         return write()
     except BaseException:  # it may not be written, or not with this
         x._array, x._layout, x._kind, x._ver = before
-        x._cell, x._seen = cell, 0
+        x._cell, x._seen = cell, UNREAD
         raise
 
 
 def is_undrawn(x: Any) -> bool:
     """Return whether a tensor's numbers are not drawn yet."""
-    return isinstance(x, Tensor) and x._cell.__class__ is LazyRandom
+    return isinstance(x, Tensor) and x._cell is not None and x._cell.array.__class__ is LazyRandom
 
 
 def _traces() -> bool:

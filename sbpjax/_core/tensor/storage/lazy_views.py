@@ -1,9 +1,8 @@
 """Lazy views: chains of unread views, compiled as one program forward and one backward.
 
 ``x.reshape(b, t, h, -1).transpose(1, 2).chunk(3, -1)`` makes five views and reads the last three. A view of a local
-tensor has no payload until it is read: its slots `_array`, `_edge` and `_idx` are empty, and reading one of them
-fills them (`_View`). Shape, dtype and device are known before. A read runs all steps from the nearest view
-that has a payload in one program, with one node on the tape; so does a copy of a lazy view
+tensor has a `LazyView` in place of its array until it is read, and its `Outputs` in place of its node. A read runs all
+steps from the nearest view that has an array in one program, with one node on the tape; so does a copy of a lazy view
 (`apply_to_view`). A write to the storage meanwhile increments the stamp, and the view is read anew from there, as any
 other (`storage.regenerate`).
 
@@ -16,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import weakref
+from typing import Any
 
 import jax
 
@@ -30,8 +30,9 @@ from ..calls.op_errors import translate
 from ..dispatch import dispatch
 from ..dispatch.local import LocalNode
 from ..dispatch.op import Op, entry_of, op_of, struct_of
+from ..handle.lazy_payload import UNREAD, LazyPayload
 from ..handle.mode import mode
-from ..handle.tensor import LOCAL, STORED, Meta, Tensor
+from ..handle.tensor import LOCAL, Tensor, wrap
 from ..nodes.op_node import record_op
 
 # Programs are kept per chain of steps, and chains of every length and kind would be endless.
@@ -39,8 +40,8 @@ _DEEPEST = 6  # steps that one program takes; a longer chain is read on the way
 _new = Tensor.__new__
 
 
-class PendingOutputs:
-    """The outputs of one view op that have not been read.
+class Outputs:
+    """The outputs of one view op that have not been read; in their tensors' `_edge` if they are recorded.
 
     Attributes:
         op: the op, of one input.
@@ -48,7 +49,6 @@ class PendingOutputs:
         edge, idx: its place on the tape, None where nothing is recorded.
         parent: the lazy views that the op is applied to, or None; ``place`` is the number among them.
         depth: the number of steps from the payload.
-        avals: shapes and dtypes of the outputs.
         arrays: their payloads, once read.
         node: their node, once read; None where nothing is recorded.
         seq: the node's place on the tape.
@@ -57,27 +57,28 @@ class PendingOutputs:
     """
 
     __slots__ = (
-        "array", "arrays", "avals", "depth", "edge", "idx", "node", "op", "parent", "passed", "place", "seq",
+        "array", "arrays", "depth", "edge", "idx", "node", "op", "parent", "passed", "place", "seq",
     )  # fmt: skip
 
-    def __init__(self, x: Tensor, op: Op, avals: tuple | None) -> None:
-        meta = x._meta
-        parent = None if meta is None else meta.pending
-        self.op, self.avals = op, avals
+    hooks = None  # as of a node without hooks
+
+    def __init__(self, x: Tensor, lazy: LazyView | None, op: Op) -> None:
+        self.op = op
         self.arrays = self.node = self.passed = None
         # Its place on the tape too: backward runs nodes by this number, and hooks fire in the order in which the user
         # wrote.
         self.seq = sequence()
-        if parent is None:
+        if lazy is None:
             self.array = x._array
             self.edge, self.idx = x._edge, x._idx
             self.parent, self.place, self.depth = None, 0, 1
         else:
+            parent = lazy.outputs
             self.array = parent.array
             self.edge, self.idx = parent.edge, parent.idx
-            self.parent, self.place, self.depth = parent, meta.place, parent.depth + 1
+            self.parent, self.place, self.depth = parent, lazy.place, parent.depth + 1
         # Whether it is recorded is decided when it is made, not when it is read: that may be in another mode.
-        if not mode.grad:
+        if not mode.grad or x._edge is None:
             self.edge = None
 
     def read(self) -> tuple:
@@ -142,20 +143,47 @@ class PendingOutputs:
                 passing[1] = count
 
 
+class LazyView(LazyPayload):
+    """One of some outputs.
+
+    Attributes:
+        outputs: the outputs.
+        place: which of them.
+    """
+
+    __slots__ = ("outputs", "place")
+
+    def __init__(self, outputs: Outputs, place: int, aval: Any, stamp: int) -> None:
+        self.outputs, self.place, self.aval, self.stamp = outputs, place, aval, stamp
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding of the array at the beginning of the chain."""
+        outputs = self.outputs
+        return (outputs.array if outputs.arrays is None else outputs.arrays[self.place]).sharding
+
+    def materialize(self) -> Any:
+        """Run the steps to the view; return its array."""
+        return self.outputs.read()[self.place]
+
+
+def lazy_view_of(x: Tensor) -> LazyView | None:
+    """Return the payload of a lazy view that shows its storage as it is now, else None."""
+    lazy = x._array
+    return lazy if lazy.__class__ is LazyView and lazy.stamp == x._cell.stamp else None
+
+
 def views(x: Tensor, op: Op) -> tuple | None:
     """Return the outputs of a view op as tensors that have not been read; None where the op must run at once."""
     # In a trace a view is an equation, which XLA removes; laziness would gain nothing, and could outlive the trace.
-    if (x._kind and (x._kind != STORED or x._fresh()._kind)) or not trace_state_clean():
+    if x._kind or not trace_state_clean():
         return None
-    cell, meta = x._cell, x._meta
-    if cell is not None and cell.stamp != x._seen:
-        x._fresh()
-    if meta is None or meta.pending is None:
-        aval = x._array.aval
-    elif meta.pending.arrays is None and meta.pending.depth < _DEEPEST:
-        aval = meta.pending.avals[meta.place]
-    else:
-        aval = x._array.aval  # reading it fills it
+    lazy = lazy_view_of(x)
+    if lazy is None or lazy.outputs.arrays is not None or lazy.outputs.depth >= _DEEPEST:
+        lazy = None
+        if x._fresh()._kind:
+            return None
+    aval = x._array.aval
     avals = op.shapes.get(aval)
     if avals is None:
         try:
@@ -169,80 +197,45 @@ def views(x: Tensor, op: Op) -> tuple | None:
             op.shapes[aval] = avals
         except Exception:  # the op itself raises the error
             return None
-    found = PendingOutputs(x, op, avals)
+    found = Outputs(x, lazy, op)
+    stamp = 0 if x._cell is None else x._cell.stamp
     if len(avals) == 1:
-        return (_tensor(found, 0),)
-    return tuple([_tensor(found, place) for place in range(len(avals))])
+        return (_tensor(found, 0, avals[0], stamp),)
+    return tuple([_tensor(found, place, aval, stamp) for place, aval in enumerate(avals)])
 
 
-class _View(Tensor):
-    """A tensor that has not been read, and a `Tensor` to all but ``type``; it becomes one when it is.
-
-    A class of its own, since a class with ``__getattr__`` pays for it at every attribute that is there.
-    """
-
-    __slots__ = ()
-    # Code that compares ``x.__class__`` with `Tensor` must see a lazy view as one.
-    __class__ = property(lambda self: Tensor)  # type: ignore[assignment]
-
-    def __getattr__(self, name: str):
-        if name in ("_array", "_edge", "_idx"):
-            materialize_view(self)
-            return getattr(self, name)
-        raise AttributeError(f"'Tensor' object has no attribute {name!r}", name=name, obj=self)
-
-
-# ``x.__class__ = Tensor`` would go through the property above, which cannot be set.
-_set_class = object.__dict__["__class__"].__set__
-
-
-def _tensor(pending: PendingOutputs, place: int) -> Tensor:
-    t = _new(_View)
-    t._layout = t._cell = None
+def _tensor(outputs: Outputs, place: int, aval: Any, stamp: int) -> Tensor:
+    t = _new(Tensor)
+    t._array = LazyView(outputs, place, aval, stamp)
+    t._layout = t._cell = t._meta = None
+    t._edge, t._idx = None if outputs.edge is None else outputs, place
     t._ver = 0
+    t._seen = UNREAD
     t._kind = LOCAL
-    meta = t._meta = Meta()
-    meta.pending, meta.place = pending, place
     return t
 
 
 def apply_to_view(x: Tensor, op: Op) -> Tensor:
     """Return an op of one input and output; on a lazy view, which stays so, in one program with the steps to it."""
-    meta = x._meta
-    # After a write, a lazy view no longer shows the array at the beginning of its chain.
-    if meta is None or meta.pending is None or x._cell.stamp != x._seen or not trace_state_clean():
+    lazy = lazy_view_of(x)
+    if lazy is None or not trace_state_clean():
         return dispatch.unary(op, x)
-    found = PendingOutputs(x, op, None)
-    out = _new(Tensor)
-    out._layout = out._cell = out._meta = None
-    (out._array,) = found.read()
-    out._edge, out._idx, out._ver = found.node, 0, 0
-    out._kind = LOCAL
+    found = Outputs(x, lazy, op)
+    out = wrap(*found.read())
+    out._edge = found.node
     return out
 
 
-def materialize_view(x: Tensor) -> None:
-    """Fill in the payload and the place on the tape of a lazy view that is read."""
-    if x._cell is not None and x._cell.stamp != x._seen:  # written meanwhile
-        x._fresh()
-        return
-    meta = x._meta
-    pending, place = meta.pending, meta.place
-    array = pending.read()[place]
-    meta.pending = None
-    _set_class(x, Tensor)
-    node = pending.node
-    x._edge = node if node is not None and place in node.entry.diff_outs else None
-    x._idx = place
-    x._array = array
-
-
-def clear_payload(x: Tensor) -> None:
-    """Clear the payload of a tensor that will be read anew from its storage."""
-    x._meta.pending = None
-    _set_class(x, Tensor)
-    x._array = x._edge = None
-    x._idx = 0
+def materialize_view(x: Tensor) -> bool:
+    """Give a lazy view its array and its place on the tape; return False if its storage was written meanwhile."""
+    lazy = x._array
+    outputs, current = lazy.outputs, lazy.stamp == x._cell.stamp
+    if current:
+        x._array = lazy.materialize()
+    if x._edge is outputs:  # else it has left the tape, or was not recorded
+        node = outputs.node if current else None
+        x._edge = node if node is not None and lazy.place in node.entry.diff_outs else None
+    return current
 
 
 _CHAINS = LRUCache(most_programs())

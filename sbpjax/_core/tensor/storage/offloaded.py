@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 
@@ -22,58 +23,34 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 
+from ..handle.lazy_payload import LazyRoot
 from ..handle.mode import mode
-from ..handle.tensor import STORED, Tensor
+from ..handle.tensor import Tensor
 from .exchange import Assignment, commit, make_assigner
-from .storage import Cell, drop_own_cell
+from .payload import payload
+from .storage import defer, is_alone
 
 
-class OffloadedPayload:
-    """The payload of an offloaded tensor: shape, dtype and sharding without data."""
-
-    __slots__ = ("aval", "committed", "dtype", "shape", "sharding")
-
-    def __init__(self, array) -> None:
-        self.aval, self.sharding = array.aval, array.sharding
-        self.shape, self.dtype, self.committed = array.shape, array.dtype, array.committed
-
-
-class Stored(Cell):
-    """Storage of an offloaded tensor: its stack and its index there.
+class StackSlice(LazyRoot):
+    """The payload of a tensor that is on a stack.
 
     Attributes:
-        stack: where its payload is.
-        index: its place in a stack, None if the stack holds this tensor alone.
+        stack: the stack.
+        index: the tensor's place there, None if the stack holds this tensor alone.
+        layout: the tensor's layout, None if local.
     """
 
-    __slots__ = ("index", "stack")
+    __slots__ = ("index", "layout", "stack")
 
-    def __init__(self, stack: StackedParameters, index: int | None, version: int) -> None:
-        super().__init__(None, None, version)
-        self.stack = stack
-        self.index = index
-        # Never equal to the `_seen = 0` that `store` leaves, so every read calls `materialize`.
-        self.stamp = 1
+    def __init__(self, stack: StackedParameters, index: int | None, x: Tensor) -> None:
+        super().__init__(x._array)
+        self.stack, self.index, self.layout = stack, index, x._layout
 
-    def materialize(self, x: Tensor) -> None:
-        """Fetch the payload; the tensor has no cell afterwards."""
-        array = self.stack.fetch(self.index, x._layout)
+    def materialize(self) -> Any:
+        """Fetch the array."""
+        array = self.stack.fetch(self.index, self.layout)
         self.stack.remember(self.index, array)
-        x._hold(array, x._layout)
-        x._cell = None
-        x._ver = self.version
-
-    def drop(self, x: Tensor) -> bool:
-        """Return False: the tensor stays on its stack."""
-        return False
-
-    def leave(self, x: Tensor) -> bool:
-        """Take a tensor that is overwritten from its stack."""
-        x._ver, x._cell = self.version, None
-        return True
-
-    def make_detached(self, x: Tensor) -> None:
-        """Return None: an alias needs the payload here."""
+        return array
 
 
 class StackedParameters:
@@ -116,7 +93,7 @@ class StackedParameters:
         """
         for index, x in enumerate(tensors):
             place = index if self.has_stack_layout(x) else None
-            shared = not is_stored(x) and not drop_own_cell(x)
+            shared = not is_alone(x)
             if shared and not written:
                 self.remember(place, x._array)
                 continue
@@ -132,7 +109,7 @@ class StackedParameters:
         """Return the assignments that make written tensors slices of this stack; None if one has views or aliases."""
         found: list[Assignment] = []
         for index, x in enumerate(tensors):
-            if not is_stored(x) and not drop_own_cell(x):
+            if not is_alone(x):
                 return None
             if mode.touch is not None:
                 mode.touch(x)
@@ -141,10 +118,7 @@ class StackedParameters:
 
     def _slice_assignments(self, x: Tensor, place: int | None, written: bool) -> list[Assignment]:
         version = x._cell.version if x._cell is not None else x._ver
-        # Shape and dtype are read all the time, and must not fetch the payload.
-        facts = x._array if x._array.__class__ is OffloadedPayload else OffloadedPayload(x._array)
-        cell = Stored(self, place, version + written)
-        return [(x, "_cell", cell), (x, "_seen", 0), (x, "_array", facts), (x, "_kind", STORED)]
+        return defer(x, StackSlice(self, place, x), version + written)
 
     def has_stack_layout(self, x: Tensor) -> bool:
         """Return whether the stack has one dim more than a tensor: its slices are the tensors."""
@@ -154,11 +128,10 @@ class StackedParameters:
         """Return whether the stack still has the values of all these tensors."""
         for index, x in enumerate(tensors):
             place = index if self.has_stack_layout(x) else None
-            cell = x._cell
-            if cell.__class__ is Stored:
-                if cell.stack is not self or cell.index != place:
+            if is_stored(x):
+                if (x._cell.array.stack, x._cell.array.index) != (self, place):
                     return False
-            elif place not in self.fetched or self.fetched[place]() is not x._array:
+            elif place not in self.fetched or self.fetched[place]() is not payload(x):
                 return False
         return True
 
@@ -175,9 +148,9 @@ def _take(stack, /, index: int):
 
 def stacked_parameters_of(x: Tensor) -> StackedParameters | None:
     """Return the stack that holds the payload of a tensor, None if the tensor holds it itself."""
-    return x._cell.stack if is_stored(x) else None
+    return x._cell.array.stack if is_stored(x) else None
 
 
 def is_stored(x: Tensor) -> bool:
     """Return whether the payload of a tensor is on a stack."""
-    return x._cell.__class__ is Stored
+    return x._cell is not None and x._cell.array.__class__ is StackSlice

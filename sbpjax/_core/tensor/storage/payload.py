@@ -18,8 +18,10 @@ from typing import Any
 from sbpjax._core.jax_private import ArrayImpl
 from sbpjax._core.tensor.nodes.node import AccumulateGrad
 
-from ..handle.tensor import STORED, TRACED, Tensor, wrap_any
+from ..handle.lazy_payload import LazyPayload, LazyRoot
+from ..handle.tensor import TRACED, Tensor, wrap_any
 from .exchange import put_all as put_all
+from .storage import is_alone
 
 # ----------------------------------------------------------------------------------------------------------- reading
 
@@ -45,13 +47,13 @@ def payloads_and_numbers(values: Iterable) -> list:
 
 
 def payload_metadata(x: Tensor) -> Any:
-    """Return `payload` for its shape, dtype and sharding; of an offloaded tensor a placeholder, without a fetch."""
-    return x._array if x._kind == STORED else payload(x)
+    """Return `payload` for its shape, dtype and sharding; a `LazyRoot` as it is."""
+    return x._array if isinstance(x._array, LazyRoot) and x._array.stamp == x._cell.stamp else payload(x)
 
 
 def is_array(x: Tensor) -> bool:
-    """Return whether the payload is an array: no tracer, not abstract, not offloaded."""
-    return x._array.__class__ is ArrayImpl
+    """Return whether the payload is an array: no tracer, not abstract."""
+    return payload(x).__class__ is ArrayImpl
 
 
 def is_traced(x: Any) -> bool:
@@ -167,7 +169,7 @@ def assign_after_trace(x: Tensor, array: Any, layout: Any, written: bool = False
 def leave_tape(tensors: Iterable[Tensor]) -> None:
     """Take tensors off the tape; leaves stay leaves."""
     for x in tensors:
-        if x._edge.__class__ is not AccumulateGrad:
+        if x._fresh()._edge.__class__ is not AccumulateGrad:
             x._edge, x._idx = None, 0
 
 
@@ -216,8 +218,8 @@ class Snapshot:
     __slots__ = ("_facts", "_inner", "_meta", "_seen", "array", "grad", "storage")
 
     def __init__(self, x: Tensor, weakly: bool = False) -> None:
-        # Aliases of undrawn numbers may read them meanwhile; the index on a stack would go with the storage.
-        if x._kind == STORED and not x._cell.drop(x) and weakly:
+        # A lazy payload would go with the storage, and others that show it may read it meanwhile.
+        if isinstance(x._array, LazyPayload) and (weakly or not is_alone(x)):
             x._fresh()
         self.array, self.grad = x._array, x.grad
         self._facts = x._layout, x._kind, x._edge, x._idx, x._ver

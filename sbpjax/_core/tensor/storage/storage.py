@@ -19,9 +19,10 @@ from sbpjax.sbp.abstract import Abstract, no_data
 
 from ..dispatch import dispatch
 from ..dispatch.op import op_of
+from ..handle.lazy_payload import UNREAD, LazyPayload, LazyRoot
 from ..handle.mode import mode
-from ..handle.tensor import STORED, Tensor, inplace_error, wrap_any
-from .lazy_views import clear_payload
+from ..handle.tensor import Tensor, inplace_error, wrap_any
+from .lazy_views import LazyView, materialize_view
 from .view_steps import STRIDES, apply_steps, contiguous_strides, expand, put, put_row, unfold
 
 # Counted by `sys.getrefcount`, so it holds for CPython only: elsewhere a cell would seem shared, and be kept, which is
@@ -33,7 +34,7 @@ class Cell:
     """The storage of one root.
 
     Attributes:
-        array: the root's payload.
+        array: the root's payload, a `LazyRoot` before its first read.
         layout: its layout, None if local.
         stamp: counts every write.
         version: counts the writes that backward must know of: all but those through ``x.data``.
@@ -49,40 +50,57 @@ class Cell:
         self.stamp = 0
         self.version = version
 
+    def materialize(self) -> bool:
+        """Compute a lazy payload; return whether it was one."""
+        lazy = self.array
+        if not isinstance(lazy, LazyRoot):
+            return False
+        with lazy.lock:
+            if self.array is lazy:
+                self.array = lazy.materialize()
+        return True
+
 
 def cell_of(x: Tensor) -> Cell:
     """Return a tensor's cell, made on first use."""
-    if x._cell.__class__ is not Cell:
-        x._fresh()  # an offloaded tensor is fetched first
+    if x._cell is None:
         x._cell = Cell(x._array, x._layout, x._ver)
         x._seen = 0
     return x._cell
 
 
 def storage_of(x: Tensor) -> Cell | None:
-    """Return the cell that a tensor shares with its views and aliases; None if it never had any, or is offloaded."""
-    return x._cell if x._cell.__class__ is Cell else None
+    """Return the cell that a tensor shares with its views and aliases; None if it never had any, or is unread."""
+    return None if x._cell is None or isinstance(x._cell.array, LazyRoot) else x._cell
+
+
+def defer(x: Tensor, lazy: LazyRoot, version: int) -> list[tuple]:
+    """Return the assignments that give a tensor, alone on its storage, a payload that is computed at its first read."""
+    return [(x, "_cell", Cell(lazy, x._layout, version)), (x, "_seen", UNREAD), (x, "_array", lazy)]
+
+
+def is_alone(x: Tensor) -> bool:
+    """Return whether no other tensor shows the storage of a tensor; a view is never alone."""
+    cell = x._cell
+    # A view keeps its cell even alone: the cell holds more than the view shows.
+    return cell is None or not (sys.getrefcount(cell) > _ALONE or steps_of(x) or base_of(x) is not None)
 
 
 def drop_own_cell(x: Tensor) -> bool:
-    """Drop a tensor's cell if no other tensor shows it; return whether the tensor shares no storage now."""
-    cell = x._cell
-    if cell is None:
+    """Drop a tensor's cell if no other tensor shows it, and it is read; return whether it has none now."""
+    if x._cell is None:
         return True
-    if cell.__class__ is not Cell:
-        return cell.drop(x)
-    # A view keeps its cell even alone: the cell holds more than the view shows.
-    if sys.getrefcount(cell) > _ALONE or steps_of(x) or base_of(x) is not None:
+    if storage_of(x) is None or not is_alone(x):
         return False
     x._fresh()
-    x._ver, x._cell = cell.version, None
+    x._ver, x._cell = x._cell.version, None
     return True
 
 
 def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
     """Make ``alias`` show the storage of ``x`` through further steps."""
     alias._cell = cell_of(x)
-    alias._seen = alias._cell.stamp
+    alias._seen = UNREAD if isinstance(alias._array, LazyPayload) else alias._cell.stamp
     alias._ver = alias._cell.version
     meta = alias._own_meta()
     meta.steps = (x._meta.steps if x._meta is not None else ()) + steps
@@ -92,8 +110,8 @@ def share(x: Tensor, alias: Tensor, steps: tuple) -> None:
 def alias_of(cell: Cell, steps: tuple) -> Tensor:
     """Return a new tensor, off the tape, that shows a storage through steps from its root."""
     out = wrap_any(cell.array, cell.layout)
-    # No stamp is -1, so the payload above is never taken for that of the view.
-    out._cell, out._seen = cell, -1
+    # The payload above is not that of the view.
+    out._cell, out._seen = cell, UNREAD
     out._own_meta().steps = steps
     return out._fresh()
 
@@ -111,13 +129,19 @@ def base_of(x: Tensor) -> Tensor | None:
 def regenerate(x: Tensor) -> None:
     """Read a tensor anew from its storage, and hang it on its base's new node."""
     cell = x._cell
-    if cell.__class__ is not Cell:
-        cell.materialize(x)  # see `_core.tensor.storage.offloaded` and `lazy_random`
+    if cell is None:  # another thread has read it
         return
-    if x._meta is not None and x._meta.pending is not None:
-        clear_payload(x)
     base = base_of(x)
-    if base is None:
+    if cell.materialize():
+        x._hold(cell.array, cell.layout)
+        x._seen, x._ver = cell.stamp, cell.version
+        del cell
+        if is_alone(x):  # else every op on a parameter would look at its cell
+            x._cell = None
+        return
+    if x._array.__class__ is LazyView and materialize_view(x):
+        pass
+    elif base is None:
         steps = steps_of(x)
         if steps:
             _take(x, _select_part(wrap_any(cell.array, cell.layout), steps))
@@ -143,6 +167,13 @@ def regenerate(x: Tensor) -> None:
 def _take(x: Tensor, other: Tensor) -> None:
     """Give a tensor another one's payload."""
     x._array, x._layout, x._kind = other._array, other._layout, other._kind
+
+
+def _take_alone(x: Tensor, value: Tensor) -> None:
+    """Write a payload into a tensor without a storage that others show; a lazy payload is not computed for that."""
+    version = x._version + 1
+    _take(x, value)
+    x._ver, x._cell = version, None
 
 
 def _static(steps: tuple) -> tuple:
@@ -178,20 +209,18 @@ def write(x: Tensor, value: Tensor) -> None:
     # Data would silently be lost.
     if value._array.__class__ is Abstract and x._array.__class__ is not Abstract:
         raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
-    if x._cell.__class__ is not Cell:
-        x._fresh()  # an offloaded tensor is fetched first
     # Not shared: the write is a new payload, without a program that puts it into a root.
-    if x._cell is None:
-        _take(x, value)
+    if storage_of(x) is None and is_alone(x):
+        _take_alone(x, value)
         if mode.grad and value._edge is not None:
             x._edge, x._idx = value._edge, value._idx
-        x._ver += 1
         return
     base, repeated = base_of(x), False
     base = x if base is None else base
     if base is x:
         new = value
     else:
+        x._fresh()
         expanded = any(step[0] is expand for step in steps_of(x))
         # A row of an expanded tensor shows each element once, and may be written; the whole may not, but with one value
         # for all.
@@ -202,8 +231,6 @@ def write(x: Tensor, value: Tensor) -> None:
     _commit(x, base, new)
     # Off the tape the value is known already; without this the next read would cut it out of the root again.
     if base is not x and base._edge is None and not repeated:  # one write to a repeated element shows everywhere
-        if x._meta.pending is not None:
-            clear_payload(x)
         _take(x, value)
         x._seen, x._ver = x._cell.stamp, x._cell.version
 
@@ -259,10 +286,10 @@ def _commit(x: Tensor, base: Tensor, new: Tensor) -> None:
 
 def set_payload(x: Tensor, array, layout) -> None:
     """Replace the payload of a tensor that shares storage, without the tape."""
-    if x._cell.__class__ is not Cell and x._cell.leave(x):
-        x._set(array, layout)
-        return
     value = wrap_any(array, layout)
+    if storage_of(x) is None and is_alone(x):
+        _take_alone(x, value)
+        return
     if steps_of(x) and _place(layout) != _place(x._cell.layout):
         set_data(x, value)  # memory on other devices is no part of the old one, as after `x.data = x.to_global(...)`
         return
@@ -286,14 +313,14 @@ def retarget_view(x: Tensor, view: Tensor) -> Tensor:
     """Make a view show the same part as a view of it, and return it."""
     if view is not x:
         x._own_meta().steps = steps_of(view)
-        _take(x, view)
+        _take(x, view._fresh())
         x._edge, x._idx, x._seen, x._ver = view._edge, view._idx, view._seen, view._ver
     return x
 
 
 def reshape_to(x: Tensor, out: Tensor) -> Tensor:
     """Make a tensor that is alone on its storage the result of an op on it, of any shape, and return it."""
-    _take(x, out)
+    _take(x, out._fresh())
     if out._edge is not None:
         x._edge, x._idx = out._edge, out._idx
     x._ver += 1
@@ -326,9 +353,8 @@ def detach(self: Tensor) -> Tensor:
         >>> (x * 2).detach().requires_grad
         False
     """
-    if self._kind == STORED and (out := self._cell.make_detached(self)) is not None:
-        return out
-    self._fresh()
+    if storage_of(self) is not None:
+        self._fresh()
     out = wrap_any(self._array, self._layout)
     share(self, out, ())
     return out
@@ -355,7 +381,7 @@ def set_data(self: Tensor, value: Tensor) -> None:
     if not isinstance(value, Tensor):
         fix = "x.data = sbpjax.tensor(value)"
         raise OpTypeError("x.data = value", f"a {type(value).__name__}", "data is a tensor", fix)
-    if self._kind != STORED:  # an offloaded tensor need not be fetched for this
+    if storage_of(self) is not None:  # an unread one need not be computed for this
         self._fresh()
     value._fresh()
     meta = self._own_meta()

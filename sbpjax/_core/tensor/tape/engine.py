@@ -323,7 +323,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     own = tensor._own_meta()
     if own.grad is None:
         # A handle of the leaf's own: the tensor that was passed along may be held, and written, by a hook.
-        own.grad = grad if create_graph else wrap_any(grad._array, grad._layout)
+        own.grad = grad if create_graph else wrap_any(grad._fresh()._array, grad._layout)
     elif create_graph:
         own.grad = own.grad + grad
     elif own.grad.__class__ is RowGrad:
@@ -331,7 +331,7 @@ def _accumulate(node: AccumulateGrad, grad, create_graph: bool) -> None:
     # The array of `zero_grad` is known to be zero: the gradient replaces it, and the user's handle to ``w.grad`` sees
     # it.
     elif own.zeroed is not None and own.grad._array is own.zeroed:
-        own.grad._set(grad._array, grad._layout)
+        own.grad._set(grad._fresh()._array, grad._layout)
     else:
         total = match_leaf_layout(own.grad + grad, tensor)
         # Into the same handle, as in PyTorch: `g = w.grad` before backward sees the sum.

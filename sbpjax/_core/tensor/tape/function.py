@@ -208,7 +208,7 @@ class Function(FunctionCtx):
         # Under a transform of `sbpjax.func` JAX differentiates, and would look through forward past the backward of the
         # user.
         found = cls._apply_transformed(args)
-        if not (mode.grad and any(isinstance(a, Tensor) and a._edge is not None for a in args)):
+        if not (mode.grad and any(isinstance(a, Tensor) and a.requires_grad for a in args)):
             return found
         # For the tape in the trace; the values are those that JAX differentiates.
         taped = cls._apply_forward(args)
@@ -221,9 +221,9 @@ class Function(FunctionCtx):
     def _apply_forward(cls, args: tuple):
         ctx = FunctionCtx()
         tensors = [a if isinstance(a, Tensor) else None for a in args]
-        recording = mode.grad and any(t is not None and t._fresh()._edge is not None for t in tensors)
         # Before forward, which may read it to save less.
-        ctx.needs_input_grad = tuple(t is not None and t._edge is not None for t in tensors)
+        ctx.needs_input_grad = tuple(t is not None and t._fresh()._edge is not None for t in tensors)
+        recording = mode.grad and any(ctx.needs_input_grad)
         before, mode.grad = mode.grad, False
         try:
             if cls.setup_context is not None:
@@ -309,12 +309,12 @@ class Function(FunctionCtx):
                 likes.append(None)
                 continue
             if id(out) in ctx._non_differentiable:
-                likes.append((out._array, out._layout))
+                likes.append((out._fresh()._array, out._layout))
                 continue
             # An input that forward returns as it is gets a handle of its own: hung on this node, the input would be its
             # own ancestor.
+            out._fresh()  # forward may have written into `x.data` or `x.detach()`, beside this handle
             if id(out) in inputs and not any(out is d for d in ctx._dirty):
-                out._fresh()  # forward may have written into `x.data` or `x.detach()`, beside this handle
                 out = outs[i] = wrap_any(out._array, out._layout)
             likes.append((out._array, out._layout))
             hanging.append(i)
@@ -405,7 +405,7 @@ def once_differentiable(backward):
 class _Once(Function):
     @staticmethod
     def apply(g):
-        out = wrap_any(g._array, g._layout)
+        out = wrap_any(g._fresh()._array, g._layout)
         node = FunctionNode()
         node.function, node.ctx, node.count, node.likes = _Once, FunctionCtx(), 1, (None,)
         node.places = node.shapes = ()
