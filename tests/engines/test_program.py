@@ -1,5 +1,7 @@
 """Graphs, live and loaded, on other engines: values, weights that are written, what is refused and how."""
 
+import subprocess
+import sys
 from importlib import util
 
 import numpy as np
@@ -223,6 +225,35 @@ def test_weights_of_8_bits_by_openvino():
             graph(x)
     else:
         close(graph(x), wanted, **SHORT_TYPE)
+
+
+TWO_GRAPHS = """
+import gc, os, signal
+import sbpjax as flow
+from tests.support.graphs import Plain
+
+def run():
+    graph = Plain(lambda g, x: g.model(x), model=flow.nn.Linear(4, 3))
+    graph.config.enable_openvino(True)
+    graph(flow.ones(3, 4))
+    return graph
+
+first, second = run(), run()
+del first
+gc.collect()
+del second
+gc.collect()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif("openvino" not in ENGINES, reason="needs the extra openvino")
+def test_an_interrupt_after_openvino_graphs_were_freed_is_an_exception():
+    found = subprocess.run([sys.executable, "-c", TWO_GRAPHS], capture_output=True, text=True, timeout=300)
+    assert (found.returncode, found.stdout) == (0, "interrupted\n"), found.stderr
 
 
 def _trains():

@@ -7,6 +7,7 @@ loads it. Both engines are optional: the extras `openvino` and `onnx`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import logging
@@ -124,15 +125,22 @@ def _content(model: Any, operation: str) -> bytes:
     return model.SerializeToString(deterministic=True)
 
 
+# One for the process. OpenVINO 2026.4 maps a stack for signal handlers per Core, and a Core that is freed restores the
+# stack of the one before it, freed or not: then the next signal, such as Ctrl-C, is a segmentation fault.
+@functools.cache
+def _openvino_core(ov: Any) -> Any:
+    return ov.Core()
+
+
 def _openvino(ov: Any, content: bytes, engine: Engine) -> Run:
-    core = ov.Core()
+    core = _openvino_core(ov)
     options: dict[str, Any] = {"INFERENCE_PRECISION_HINT": _HINTS[engine.precision]}
     options["PERFORMANCE_HINT"] = "LATENCY"
     if engine.threads is not None:
         options["INFERENCE_NUM_THREADS"] = engine.threads
     folder = cache_folder.root()
     if folder is not None:
-        core.set_property({"CACHE_DIR": str(folder / "openvino")})
+        options["CACHE_DIR"] = str(folder / "openvino")
     model = core.read_model(content)
     if engine.precision == "int8":
         _compress(model)
