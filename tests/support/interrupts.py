@@ -125,7 +125,18 @@ def whole_step(machine):
 
 
 def check(training, every=1, **how):
-    """Interrupt a step at every event, one after the other, and compare the state with a twin's."""
+    """Interrupt a step at every event, one after the other, and compare the state with a twin's.
+
+    Eager ops are compiled: an op that is evaluated so many times changes its bits when its program takes over.
+    """
+    flow.use_deterministic_algorithms(True)
+    try:
+        return _check(training, every, **how)
+    finally:
+        flow.use_deterministic_algorithms(False)
+
+
+def _check(training, every, **how):
     machine, twin = twins(training)
     for _ in range(WARM):
         now = whole_step(machine)

@@ -28,7 +28,7 @@ class LRUCache(dict):
 
     Example:
         >>> table = LRUCache(2)
-        >>> found = table.get(key) or table.recall(key) or table.keep(key, make())
+        >>> found = table.get(key) or table.promote_older(key) or table.keep(key, make())
     """
 
     __slots__ = ("_older", "_young")

@@ -8,7 +8,7 @@ from jax import numpy as jnp
 from jax._src import pjit
 
 import sbpjax as flow
-from sbpjax._core.compiler.eager.options import COLD, QUICK, cold_options_of, options_of
+from sbpjax._core.compiler.eager.options import QUICK, options_of
 from sbpjax._core.ops.conv import conv
 from sbpjax._core.ops.layers import norm
 from sbpjax._core.tensor.dispatch.op import Op, call_kept
@@ -118,12 +118,9 @@ def test_an_op_takes_its_options_from_its_first_trace():
     op.call(X)
     op.call(X[:1])
     padding.call(X)
-    assert op.options == QUICK and padding.options is None
+    assert op.misses._options == QUICK and padding.misses._options is None
     assert traced == [X.shape, (1, *X.shape[1:])]
-    op.spread()
-    op.call(X[:, :1])
-    made = op.call._make((X,), None)
-    assert made._jit_info.compiler_options_kvs == tuple(QUICK.items())
+    assert op.misses.jitted(())._jit_info.compiler_options_kvs == tuple(QUICK.items())
 
 
 def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
@@ -134,7 +131,7 @@ def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
     np.testing.assert_allclose(inside, 2 * y.numpy(), rtol=1e-5, atol=1e-5)
     op = Op(jnp.tanh, name="tanh_backward")
     op.call(X)
-    assert op.options == QUICK
+    assert op.misses._options == QUICK
 
     def call(x):
         return call_kept(op, [x])
@@ -187,51 +184,3 @@ def test_an_op_that_fails_in_a_jit_of_the_users_raises_its_own_error():
     x, y = flow.tensor(X), flow.tensor(X[:, :3])
     with pytest.raises(RuntimeError, match="add"):
         _in_a_jit(lambda: x + y)
-
-
-# Its sums are in another order, and little is gained.
-needs_cold = pytest.mark.skipif(jax.__version_info__ >= (0, 11), reason="`COLD` is for jaxlib 0.10 alone")
-ALIKE = {
-    "cat": lambda x: jnp.concatenate([x, x], -1),
-    "pieces": lambda x: jnp.flip(jnp.swapaxes(x[..., 1:], 0, -1)),
-    "taken": lambda x: jnp.take(x, jnp.arange(x.shape[0]) // 2, axis=0),
-    "put": lambda x: jnp.zeros_like(x).at[jnp.arange(x.shape[0]) // 2].add(x),
-    "sum": lambda x: x.sum(-1) / 3,
-    "first": lambda x: x.sum(0),
-    "extremes": lambda x: (x.max(), x.min(0), x.argmax(-1)),
-    "softmax": jax.nn.softmax,
-    "log_softmax": lambda x: jax.nn.log_softmax(x, 0),
-    "functions": lambda x: (jnp.exp(x), jnp.log(abs(x)), jnp.sqrt(abs(x)), lax.logistic(x), jnp.where(x > 0, 1 / x, x)),
-    "products": lambda x: jnp.maximum(x * 1.7, -x) ** 2,
-    "numbers": lambda x: x.astype("int32").sum() - 3,
-}
-
-
-@needs_cold
-@pytest.mark.parametrize("name", ALIKE)
-@pytest.mark.parametrize("shape", [(3, 117), (16, 18, 5), (2, 3000), (9, 1, 7, 3), (257, 2)])
-def test_cold_programs_compute_the_same_bits(name, shape):
-    x = (np.random.RandomState(len(shape)).randn(*shape) * 20).astype("f")
-    lowered = jax.jit(ALIKE[name]).lower(x)
-    assert cold_options_of(jax.make_jaxpr(ALIKE[name])(x)) == COLD
-    usual, quick = lowered.compile(USUAL)(x), lowered.compile(COLD)(x)
-    for a, b in zip(jax.tree.leaves(usual), jax.tree.leaves(quick), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x: x.sum(),  # two dims are added up in vectors
-        lambda x: x * x + x,  # may be contracted
-        lambda x: (x * x).sum(-1),
-        jnp.tanh,
-        lambda x: lax.rsqrt(abs(x)),
-        lambda x: x @ x.T,
-        lambda x: jnp.cumsum(x, 0),  # seven times as slow
-        lambda x: x.astype("bfloat16").T,
-        lambda x: jax.random.normal(jax.random.key(0), x.shape),
-    ],
-)
-def test_programs_whose_bits_or_speed_differ_are_never_cold(function):
-    assert cold_options_of(jax.make_jaxpr(function)(X[0, 0])) is None

@@ -5,7 +5,7 @@ import pytest
 
 import sbpjax
 from sbpjax import nn, sbp
-from sbpjax._core.compiler.eager import shape_cache
+from sbpjax._core.compiler.eager import op_calls
 from sbpjax._core.functions.random import by_inverse_
 from sbpjax._core.tensor.creation import host_constants
 from sbpjax._core.tensor.storage.payload import payload
@@ -172,7 +172,7 @@ def test_placed_parameters_compile_no_program_per_shape(compilations):
 
 def test_the_second_step_compiles_nothing(compilations, monkeypatch):
     # An op that meets its sixteenth shape in the first step, after other tests, would begin a table of its programs.
-    monkeypatch.setattr(shape_cache, "MANY", 10**9)
+    monkeypatch.setattr(op_calls, "MANY", 10**9)
     model = mixed_model()
     for set_to_none in (False, True):
         optimizer = sbpjax.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)

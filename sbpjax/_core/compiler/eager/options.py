@@ -13,11 +13,6 @@ differ from a scalar's), a batch norm has these options for every shape. Program
 the usual options, since their loops run slower with these, a padding up to twice; so do those that draw random numbers,
 which have the same bits in each layout, ops of 16-bit floats, and the programs of graphs, which are compiled once and
 run for hours.
-
-An op that meets ever new shapes has `COLD` options first (`_core.compiler.eager.tiered`): at LLVM's level 0 programs
-take a third of the time to compile, and run two to four times as long. Their bits are those of the usual options where
-no product may be contracted with a sum, and where a sum has one order: along one dim. XLA adds up several dims in
-vectors.
 """
 
 from __future__ import annotations
@@ -28,40 +23,16 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ClosedJaxpr, JaxprEqn, jaxprs_in_params
-from sbpjax._core.programs.primitives import (
-    ARG_REDUCTIONS,
-    BROADCASTS,
-    CALLS,
-    CHEAP,
-    DYNAMIC,
-    JITS,
-    MOVES,
-    PIECES,
-    RANDOM,
-    REDUCTIONS,
-    SCATTER_SUMS,
-    SCATTERS,
-    STEADIEST,
-    STEADY,
-    SUMS,
-)
+from sbpjax._core.programs.primitives import CALLS, CHEAP, JITS, RANDOM, STEADY
 
 QUICK: dict = {"xla_cpu_parallel_codegen_split_count": 1, "xla_backend_optimization_level": 1}
 if jax.__version_info__ < (0, 11):  # jaxlib 0.12 refuses the option: it has no other way than the emitters
     QUICK["xla_cpu_use_fusion_emitters"] = False
-COLD: dict = {**QUICK, "xla_backend_optimization_level": 0}
 _DIMS = 4
 _SLOWER = frozenset(("pad", "transpose", "exp"))
 _ARITHMETIC = CHEAP | STEADY | set(JITS) | set(CALLS) | {"broadcast_in_dim"}
 _PRODUCTS = frozenset(("mul", "square", "integer_pow"))
 _WIDE = frozenset(map(np.dtype, ("float32", "float64", "int32", "int64", "bool")))
-# Whose bits are those of the usual options at level 0; the `_INEXACT` contain products and sums.
-_SUMMED = SUMS | SCATTER_SUMS | {"reduce_sum", "reduce_prod"}
-_INEXACT = STEADIEST - {"div", "sqrt"}
-_ALIKE = (
-    (CHEAP - {"one_minus_square"}) | STEADIEST | MOVES | BROADCASTS | PIECES | DYNAMIC | SCATTERS | REDUCTIONS
-    | ARG_REDUCTIONS | set(JITS) | set(CALLS) | {"gather"}
-)  # fmt: skip
 
 
 def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
@@ -80,29 +51,6 @@ def options_of(name: str, closed: ClosedJaxpr) -> dict | None:
         if not backward or max((a.ndim for a in inputs), default=0) < _DIMS:
             return None
     return QUICK if (_SLOWER | RANDOM).isdisjoint(names) else None
-
-
-def cold_options_of(closed: ClosedJaxpr) -> dict | None:
-    """Return options for a program that is called a few times only; None where its bits may differ with them."""
-    # Other versions of jaxlib are not spared much by them, and add up in other orders.
-    if jax.default_backend() != "cpu" or jax.__version_info__ >= (0, 11):
-        return None
-    eqns = list(_eqns(closed.jaxpr))
-    names = {eqn.primitive.name for eqn in eqns}
-    avals = [v.aval for v in closed.jaxpr.invars] + [v.aval for eqn in eqns for v in eqn.outvars]
-    if not names <= _ALIKE or not all(getattr(a, "dtype", None) in _WIDE for a in avals):
-        return None
-    if not names.isdisjoint(_PRODUCTS) and not names.isdisjoint(_SUMMED | _INEXACT):
-        return None
-    return COLD if all(_has_one_order(eqn) for eqn in eqns) else None
-
-
-def _has_one_order(eqn: JaxprEqn) -> bool:
-    """Return whether XLA adds up in the order of the elements, if it adds up."""
-    if eqn.primitive.name not in ("reduce_sum", "reduce_prod"):
-        return True
-    operand = eqn.invars[0].aval
-    return operand.dtype.kind != "f" or (len(eqn.params["axes"]) == 1 and operand.ndim > 1)
 
 
 def compiler_options_of_update(closed: ClosedJaxpr) -> dict | None:

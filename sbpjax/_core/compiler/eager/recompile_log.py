@@ -6,13 +6,21 @@ that share a line differ in their weights, so shapes of all inputs but the first
 weights, and those that draw them, meet up to 50 in the first step of a large model, and no more.
 
 Both are warnings of the logger ``sbpjax``; ``SBPJAX_COMPILE_NOTE=off`` leaves out the first.
+
+JAX calls listeners for each compilation (`jax.monitoring`), with the name of the function but not the function itself:
+the op whose trace came last on this thread is the one.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import threading
+from typing import Any
 
+import jax
+
+from sbpjax._core.compiler import mappings
 from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax.errors import UNKNOWN_LINE, user_line
 
@@ -21,6 +29,7 @@ WARN_AT_SHAPES = 60  # shapes
 WARN_IN_STEPS = 10  # steps
 
 SLOW_S = 2.0
+_COMPILED = "/jax/core/compile/backend_compile_duration"
 
 _programs = LRUCache(16384)
 # Lines of the program that runs: as many as it has.
@@ -79,3 +88,40 @@ def count_compilation(name: str, shapes: tuple, line: str | None = None) -> None
         _said.add(line)
         text = "%s has compiled %d shapes of %s, now %s; each takes 25 to 600 ms and some MB: pad to a few sizes"
         log.warning(text, line, found, name, list(shapes[0] or ()) if shapes else [])
+
+
+# Compilations of one thread call listeners in that thread.
+class _Traced(threading.local):
+    op: Any = None
+    shapes: tuple = ()
+    line: str | None = None
+
+
+_traced = _Traced()
+
+
+def traced(op: Any, arrays: tuple) -> None:
+    """Note that an op is traced for new shapes; if a compilation follows, it is this op's."""
+    _traced.op = op
+    _traced.shapes = tuple([None if x is None else getattr(x, "shape", ()) for x in arrays])
+
+
+def set_user_line(line: str | None) -> None:
+    """Note the user's line for which this thread compiles; None: the one that it runs."""
+    _traced.line = line
+
+
+def _note_compilation(event: str, duration: float, fun_name: str = "", **_: Any) -> None:
+    if event != _COMPILED:
+        return
+    mappings.count_program()
+    op, shapes, _traced.op = _traced.op, _traced.shapes, None
+    if op is None or fun_name not in ("", f"jit({op.name})"):
+        # For example a graph in which the op was traced before.
+        return
+    waited.add(duration)
+    op.programs += 1
+    count_compilation(op.name, shapes, _traced.line)
+
+
+jax.monitoring.register_event_duration_secs_listener(_note_compilation)

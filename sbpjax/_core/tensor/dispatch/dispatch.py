@@ -29,7 +29,7 @@ from ..handle.tensor import ABSTRACT, LOCAL, OTHER, PLACED, TRACED, Tensor
 from ..nodes.op_node import record_op
 from . import abstract, local, placed, traced
 from .local import LocalNode
-from .op import Op, entry_of, forbids_options, op_of
+from .op import Op, entry_of, op_of
 from .scalars import hashable, scalar_array, wrap_input
 
 _new = Tensor.__new__
@@ -119,8 +119,6 @@ def unary(op: Op, a: Tensor) -> Any:
     try:
         out = op.call(x)
     except Exception as error:
-        if forbids_options(error):
-            return traced.run(op, (a,))
         raise translate(error, op, (a,)) from None
     if out.__class__ is not ArrayImpl:  # in a trace
         return traced.run(op, (a,))
@@ -173,8 +171,6 @@ def binary(op: Op, a: Tensor, b) -> Any:
     try:
         out = op.call(x, y)
     except Exception as error:
-        if forbids_options(error):
-            return traced.run(op, (a, b))
         raise translate(error, op, (a, b)) from None
     if out.__class__ is not ArrayImpl:  # in a trace
         return traced.run(op, (a, b))

@@ -18,7 +18,7 @@ from ..handle.mode import mode
 from ..handle.tensor import LOCAL, Tensor, wrap, wrap_any
 from ..nodes.op_node import OpNode, kept_of, record_op
 from . import traced
-from .op import Op, entry_of, forbids_options
+from .op import Op, entry_of
 from .scalars import scalar_array
 
 _new = Tensor.__new__
@@ -48,11 +48,7 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
     try:
         out = op.call(*arrays)
     except Exception as error:
-        if not forbids_options(error):
-            raise translate(error, op, inputs) from None
-        if any(isinstance(x, Tensor) for x in inputs):
-            return traced.run(op, inputs)
-        out = _call_in_trace(op, inputs, arrays)
+        raise translate(error, op, inputs) from None
     if out.__class__ is ArrayImpl:
         t = _new(Tensor)  # `wrap`, without a call
         t._array = out
@@ -71,13 +67,6 @@ def run_on(op: Op, inputs: tuple, arrays: list, recording: bool) -> Any:
     if recording:
         record_local_op(op, inputs, arrays, outs)
     return outs[0] if alone else outs
-
-
-def _call_in_trace(op: Op, inputs: tuple, arrays: list) -> Any:
-    try:
-        return op.call_in_trace(arrays)
-    except Exception as error:
-        raise translate(error, op, inputs) from None
 
 
 def record_local_op(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
@@ -133,10 +122,6 @@ def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):
         if Abstract not in map(type, (*saved, *arrays)):
             raise
         return list(op.without_data([*saved, *arrays]))
-    except ValueError as error:
-        if not forbids_options(error):
-            raise
-        return op.call_in_trace([*saved, *arrays, *further])
 
 
 def _array(g: Tensor):

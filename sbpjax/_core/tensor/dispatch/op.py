@@ -8,7 +8,7 @@ computes the intermediate values of the forward that it needs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,14 +20,14 @@ from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state
 from sbpjax._core.ops.input_checks import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
-from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax.sbp.abstract import of_aval
 
-from ...compiler.eager import evaluator, shape_cache
-from ...compiler.eager.background_compile import FirstCall, compile_ahead
+from ...compiler.eager import evaluator, recompile_log
+from ...compiler.eager.background_compile import compile_backward
 from ...compiler.eager.evaluator import setting
-from ...compiler.eager.tiered import select_tiered_program
+from ...compiler.eager.op_calls import Misses
 from ..calls.argument_errors import check_attributes
 
 _OPS = LRUCache(most_programs())
@@ -41,16 +41,16 @@ class Op:
         fn: the function over logical arrays, called ``fn(*arrays, **dict(static))``.
         static: ``(name, value)`` pairs.
         traced: the function with its attributes bound.
-        call: the compiled function.
+        call: the compiled function; where it knows no program for its inputs, `misses` finds one.
+        bound: a trace of the op, and the values of its symbolic sizes, by which it is evaluated; or None.
         entries: backward entries by ``(which inputs need grad, avals)``.
         family: the ops of the same function, see `_core.compiler.eager.evaluator.families`.
         shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
-        options: XLA's options for it, see `_core.compiler.eager.options`.
         programs: how many shapes it was compiled for.
     """
 
     __slots__ = (
-        "call", "check", "entries", "family", "fn", "name", "options", "programs", "shapes", "static", "traced",
+        "bound", "call", "check", "entries", "family", "fn", "misses", "name", "programs", "shapes", "static", "traced",
     )  # fmt: skip
 
     def __init__(self, fn, static: tuple = (), name: str | None = None) -> None:
@@ -64,22 +64,23 @@ class Op:
         self.entries = {}
         self.family = None
         self.shapes = {}
-        self.options = None
+        self.bound = None
         self.programs = 0
         self.check = SAVES.get(self.name, "inputs")
 
     def __getattr__(self, name: str):
-        """Make `call` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
-        if name != "call":
+        """Make `call` and `misses` on first use: importing sbpjax makes hundreds of ops, a program uses a few."""
+        if name not in ("call", "misses"):
             raise AttributeError(name)
-        self.call = FirstCall(self)
-        return self.call
+        self.misses = Misses(self)
+        self.call = self.misses.call
+        return getattr(self, name)
 
     def function(self) -> Callable:
         """Return the function to compile, a fresh one each time: jit's cache is keyed by the function."""
 
         def call(*arrays):
-            shape_cache.traced(self, arrays)
+            recompile_log.traced(self, arrays)
             results = self.traced(*arrays)
             sizes.check_trace(self.name, results)
             return results
@@ -88,37 +89,12 @@ class Op:
         return call
 
     @hide_mesh
-    def compile_for(self, arrays: tuple, replace: Callable[[Callable], Any]) -> Callable:
-        """Return a compiled function of its own for inputs like these; `replace` is called with one that is faster."""
-        function = self.function()
-        return select_tiered_program(
-            function, jit_without_mesh(function, compiler_options=self.options), arrays, replace
-        )
-
-    def call_in_trace(self, arrays: Sequence) -> Any:
-        """Return the results of `call` as a part of a program that the user traces, see `forbids_options`."""
-        return jax.jit(self.function())(*arrays)
-
-    @hide_mesh
     def without_data(self, arrays: list):
         """Return what the op would return for these arrays, as `Abstract` payloads."""
         outs = jax.eval_shape(self.traced, *arrays)
         for out in jax.tree.leaves(outs):
             sizes.check_bytes(self.name, out.shape, out.dtype)
         return jax.tree.map(of_aval, outs)
-
-    def spread(self) -> None:
-        """Switch to a cache whose programs are dropped one by one."""
-        self.call = shape_cache.ShapeCache(self, self.call, self.compile_for)
-
-
-def forbids_options(error: Exception) -> bool:
-    """Return whether `Op.call` may have failed since a jit with compiler options is no part of another program.
-
-    JAX (0.10) raises a ValueError where a user's own ``jax.jit`` traces such a call. The options there are those of the
-    whole program. Any other ValueError occurs again in the call without options.
-    """
-    return isinstance(error, ValueError) and not trace_state_clean()
 
 
 def _bind_attributes(fn, keywords: dict, name: str, rule: str | None = None):
@@ -182,15 +158,10 @@ def call_kept(op: Op, inputs: list, device=None):
         except (TypeError, ValueError):
             # An input is on another device, or a tracer: the program takes only the inputs it was compiled for.
             _KEPT[key] = _NOT_KEPT
-    try:
-        if device is None:
-            return op.call(*inputs)
-        with jax.default_device(device):
-            return op.call(*inputs)
-    except ValueError as error:
-        if not forbids_options(error):
-            raise
-        return op.call_in_trace(inputs)
+    if device is None:
+        return op.call(*inputs)
+    with jax.default_device(device):
+        return op.call(*inputs)
 
 
 @hide_mesh
@@ -213,8 +184,7 @@ def _keep_program(op: Op, inputs: list, device):
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.
-            _, again = FirstCall(op).select_function(inputs)
-            compiled = disk_cache.compile_uncached(again.lower(*inputs))
+            compiled = disk_cache.compile_uncached(Misses(op).jitted(inputs).lower(*inputs))
         found = disk_cache.serialize_program(compiled)
         if found is not None:
             disk_cache.store(on_disk, found)
@@ -332,7 +302,7 @@ class Entry:
             structs = [source._structs[i] for i in source.keep] + [source.out_structs[i] for i in mask]
             structs += [source._structs[source.needs[place]] for place in places]
             trace = source._traces[key] = evaluator.families.trace(made.traced, structs)
-        evaluator.first_use.evaluate(op, (trace, sizes))
+        op.bound = trace, sizes
 
     def variant(self, mask: tuple[int, ...]) -> Op:
         """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
@@ -371,7 +341,7 @@ class Entry:
             mask = mask[:1]
         op = self.variant(mask) if mask != self.diff_outs else self.first if self.passed is None else self.rest
         if op is not None:
-            compile_ahead(op, [*[self._structs[i] for i in self.keep], *[self.out_structs[i] for i in mask]])
+            compile_backward(op.misses, [*[self._structs[i] for i in self.keep], *[self.out_structs[i] for i in mask]])
 
     def _program(self, mask: tuple[int, ...]):
         """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
