@@ -18,6 +18,13 @@ TRAIN = "tests.train.run_config"
 
 # What a user starts with `python -m`, and what shows that it did its work.
 COMMANDS = {
+    "sbpjax": [
+        ([], 0, r"sbpjax serve-openai llama-7b"),
+        (["--version"], 0, r"^sbpjax \d+\.\d+"),
+        (["doctor"], 0, r"devices +ok +1 x cpu"),
+        (["cache", "info"], 0, r"programs|cache"),
+        (["trian"], 2, r"there is no command 'trian'"),
+    ],
     "sbpjax.cache": [(["info"], 0, r"programs|cache")],
     "sbpjax.distributed.launch": [
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "echo", "up"], 0, r"\[rank 1\] up"),

@@ -28,6 +28,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from sbpjax._core.runtime.commands import command_parser
+
 EXIT_RESTART = 75  # EX_TEMPFAIL of sysexits.h: "try again later"
 _GRACE_S = 10.0  # between SIGTERM and SIGKILL
 # Gloo prints it for every process and every group of them (jaxlib 0.10.2), and no setting of its own turns it off. It
@@ -112,7 +114,7 @@ class Rank:
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the launcher's options."""
-    p = argparse.ArgumentParser("python -m sbpjax.distributed.launch", description="Start a script once per rank.")
+    p = command_parser("sbpjax.distributed.launch")
     p.add_argument("--nnodes", type=int, default=1, help="number of machines")
     p.add_argument("--node_rank", type=int, default=0, help="index of this machine")
     p.add_argument("--nproc_per_node", type=int, default=1, help="processes on this machine")

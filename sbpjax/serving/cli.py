@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 from collections.abc import Sequence
 
 from sbpjax.errors import SbpjaxError
+from sbpjax.utils.host import command_parser
 
 from .kserve_server import serve
 from .repository import ENGINES, Repository
@@ -17,19 +17,20 @@ from .triton import Server
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a repository until the process receives a signal to end."""
-    parser = argparse.ArgumentParser(prog="python -m sbpjax.serving", description="Serve exported graphs by Triton.")
+    parser = command_parser("sbpjax.serving")
     parser.add_argument("repository", help="<model>/<version>/model is a directory of graph.export")
-    parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")
-    parser.add_argument("--http-port", type=int, default=8000)
-    parser.add_argument("--grpc-port", type=int, default=8001)
-    parser.add_argument("--metrics-port", type=int, default=8002)
+    parser.add_argument("--host", default="127.0.0.1", help="the address; 127.0.0.1 by default: this machine only")
+    parser.add_argument("--http-port", type=int, default=8000, help="of HTTP requests")
+    parser.add_argument("--grpc-port", type=int, default=8001, help="of gRPC requests")
+    parser.add_argument("--metrics-port", type=int, default=8002, help="of metrics for Prometheus")
     parser.add_argument("--engine", choices=ENGINES, default="xla", help="of models whose config.pbtxt names none")
     parser.add_argument("--max-batch", type=int, default=16, help="of models with a free batch")
     parser.add_argument("--queue-delay-us", type=int, default=500, help="how long a request waits for others")
     parser.add_argument("--max-queue", type=int, default=1024, help="requests that wait for a model; more are refused")
     parser.add_argument("--timeout-s", type=float, default=60.0, help="of a request in the queue")
     parser.add_argument("--max-model-mb", type=int, help="the most that the files of a model take")
-    parser.add_argument("--token", default=os.environ.get("SBPJAX_SERVING_TOKEN"), help="clients send it as a bearer")
+    token = os.environ.get("SBPJAX_SERVING_TOKEN")
+    parser.add_argument("--token", default=token, help="clients send it as a bearer; SBPJAX_SERVING_TOKEN by default")
     parser.add_argument("--certificate", help="for TLS of gRPC; HTTP then listens on this machine only")
     parser.add_argument("--private-key", help="of the certificate")
     parser.add_argument("--control", action="store_true", help="let clients load and unload models")

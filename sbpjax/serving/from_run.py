@@ -9,7 +9,6 @@ of the latest checkpoint, or of the best, on one device, whatever the layout in 
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import sys
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from sbpjax import checkpoint, models, nn
 from sbpjax.errors import SbpjaxError, ServingError
 from sbpjax.graph import TensorSpec
 from sbpjax.train import load_run
+from sbpjax.utils.host import command_parser
 
 
 class _Forward(nn.Graph):
@@ -42,7 +42,7 @@ class _Forward(nn.Graph):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the files to serve."""
-    parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.from_run", description="Serve a run's checkpoint.")
+    parser = command_parser("sbpjax.serving.from_run")
     parser.add_argument("run", help="its directory, with config.yaml and checkpoints")
     parser.add_argument("to", help="<repository>/<model>, or with --language a new directory")
     parser.add_argument("--input", metavar="NAME:SIZExSIZE[:DTYPE]", help="an input of the model, without the batch")

@@ -13,7 +13,6 @@ requests beyond the engine's queue are answered by 429 at once.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -28,7 +27,7 @@ from typing import Any
 from sbpjax import models, nn
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
 from sbpjax.train.data import read_tokenizer
-from sbpjax.utils.host import LazyModule, pip_install
+from sbpjax.utils.host import LazyModule, command_parser, pip_install
 
 from .generation import GenerationEngine, Stream
 from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
@@ -293,13 +292,13 @@ def _error(status: int, message: str) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a model of a Hugging Face folder."""
-    parser = argparse.ArgumentParser(prog="python -m sbpjax.serving.openai", description="Serve a language model.")
+    parser = command_parser("sbpjax.serving.openai")
     parser.add_argument("directory", help="config.json and safetensors, as models.from_pretrained reads them")
     parser.add_argument("--name", help="the model's name for clients; by default the folder's name")
     parser.add_argument("--tokenizer", help="tokenizer.json; without it prompts are token numbers")
     parser.add_argument("--end", type=int, help="the token that ends a text")
-    parser.add_argument("--host", default="127.0.0.1", help="the address; by default this machine only")
-    parser.add_argument("--port", type=int, default=8080)
+    parser.add_argument("--host", default="127.0.0.1", help="the address; 127.0.0.1 by default: this machine only")
+    parser.add_argument("--port", type=int, default=8080, help="of HTTP requests")
     parser.add_argument("--rows", type=int, default=8, help="sequences in a batch")
     parser.add_argument("--blocks", type=int, default=1024, help="blocks of 16 tokens for keys and values")
     parser.add_argument("--longest", type=int, default=2048, help="tokens of a sequence")
@@ -309,7 +308,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--max-bytes", type=int, default=_MOST_BYTES, help="of a request")
     parser.add_argument("--int8", action="store_true", help="weights of 8 bits")
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="divide the model over N devices")
-    parser.add_argument("--token", default=os.environ.get("SBPJAX_SERVING_TOKEN"), help="clients send it as a bearer")
+    token = os.environ.get("SBPJAX_SERVING_TOKEN")
+    parser.add_argument("--token", default=token, help="clients send it as a bearer; SBPJAX_SERVING_TOKEN by default")
     parser.add_argument("--certificate", help="for TLS")
     parser.add_argument("--private-key", help="for TLS")
     options = parser.parse_args(arguments)

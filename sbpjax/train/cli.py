@@ -19,7 +19,7 @@ from typing import Any
 import sbpjax as flow
 from sbpjax import env
 from sbpjax.errors import ConfigError, SbpjaxError, TrainError, full_tracebacks, nearest
-from sbpjax.utils.host import LazyModule
+from sbpjax.utils.host import LazyModule, command_parser
 
 from .disk import by_rank_0
 from .hooks import Checkpoints, Evaluation
@@ -35,7 +35,7 @@ _saved = LazyModule("sbpjax.train.config.saved")
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
-    made = argparse.ArgumentParser("python -m sbpjax.train", description="Train by a configuration.")
+    made = command_parser("sbpjax.train")
     made.add_argument("config", help="a .py file, a module, or the config.yaml of a run")
     made.add_argument("overrides", nargs="*", metavar="a.b=1", help="values that are others than in the file")
     made.add_argument(

@@ -18,7 +18,7 @@ from typing import Any
 
 from sbpjax.errors import DataError, SbpjaxError
 from sbpjax.utils.data import DataLoader
-from sbpjax.utils.host import cores
+from sbpjax.utils.host import command_parser, cores
 
 from .data.documents import Chunk, EncodedDocuments, as_it_is, chunks_of, texts_of
 from .data.token_file import TokenFileWriter, token_dtype
@@ -27,7 +27,7 @@ from .data.tokenizer import MODELS, end_of_document, read_tokenizer, train_token
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
-    made = argparse.ArgumentParser("python -m sbpjax.train.preprocess", description="Texts to files of tokens.")
+    made = command_parser("sbpjax.train.preprocess")
     made.add_argument("input", nargs="+", help="text, or an object per line in .jsonl and .json")
     made.add_argument("--output", required=True, metavar="PREFIX", help="path of the files, without .bin and .idx")
     made.add_argument("--tokenizer", metavar="PATH", help="tokenizer.json, or a folder with one; else one is trained")
@@ -35,13 +35,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--model", choices=MODELS, default="bpe", help="byte-level BPE, or BERT's WordPiece, to be trained"
     )
-    made.add_argument("--json-key", default="text", metavar="KEY", help="where the text is in an object (text)")
+    made.add_argument("--json-key", default="text", metavar="KEY", help="where the text is in an object")
     made.add_argument("--per-line", action="store_true", help="a line of text is a document, not the whole file")
     made.add_argument("--append-eod", action="store_true", help="write the end-of-document token after each document")
     made.add_argument(
         "--eod-token", metavar="TOKEN", help="the end-of-document token, if the tokenizer's files name none"
     )
-    made.add_argument("--workers", type=int, metavar="N", help="processes that encode; as many as processors")
+    made.add_argument("--workers", type=int, metavar="N", help="processes that encode; by default one per core")
     made.add_argument("--force", action="store_true", help="overwrite files that are there")
     return made
 

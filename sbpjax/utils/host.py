@@ -1,5 +1,6 @@
-"""Host processes: cores, children tied to their parent, exchange of values; optional packages."""
+"""Host processes: cores, children tied to their parent, exchange of values, parsers of commands; optional packages."""
 
+from sbpjax._core.runtime.commands import command_parser as command_parser
 from sbpjax._core.runtime.cores import cores as cores
 from sbpjax._core.runtime.extras import pip_install as pip_install
 from sbpjax._core.runtime.lazy_module import LazyModule as LazyModule

@@ -61,6 +61,7 @@ PLACES = {
     "sbpjax/serving/": "leaves",
     "sbpjax/train/": "leaves",
     "sbpjax/vision/": "leaves",
+    "sbpjax/__main__.py": "faces",
     "sbpjax/cache.py": "faces",
     "sbpjax/comm.py": "faces",
     "sbpjax/cuda/": "faces",

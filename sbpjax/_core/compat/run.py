@@ -8,6 +8,8 @@ import os
 import runpy
 import sys
 
+from sbpjax._core.runtime.commands import command_parser
+
 from . import oneflow_alias, stand_in, torch_alias
 
 _PEERS = {"torch": torch_alias, "oneflow": oneflow_alias}
@@ -15,8 +17,11 @@ _PEERS = {"torch": torch_alias, "oneflow": oneflow_alias}
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser("python -m sbpjax.run", description="Run a script of another framework on sbpjax.")
-    parser.add_argument("--as", dest="names", action="append", choices=sorted(_PEERS), help="the name to answer to")
+    parser = command_parser("sbpjax.run")
+    peers = sorted(_PEERS)
+    parser.add_argument(
+        "--as", dest="names", action="append", choices=peers, help="a name to answer to, by default torch"
+    )
     parser.add_argument("--lazy", action="store_true", help="placeholders for missing names, which raise when used")
     parser.add_argument("--verbose", action="store_true", help="print which names are missing")
     parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name")

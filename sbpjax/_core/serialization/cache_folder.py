@@ -11,12 +11,13 @@ take more than ``SBPJAX_CACHE_MB``, and drops those not used for longest. ``pyth
 
 from __future__ import annotations
 
-import argparse
 import os
 import pathlib
 import time
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from sbpjax._core.runtime.commands import command_parser
 
 DEFAULT_MB = 2048
 _SWEPT_EVERY_S = 3600
@@ -144,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: another command was given; the status is 2.
     """
-    parser = argparse.ArgumentParser("python -m sbpjax.cache", description="The cache of compiled programs and plans.")
+    parser = command_parser("sbpjax.cache")
     parser.add_argument("command", choices=("info", "clear"), help="print its contents, or delete it")
     command = {"info": info, "clear": clear}[parser.parse_args(arguments).command]
     print(command())
