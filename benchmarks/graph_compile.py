@@ -45,7 +45,7 @@ def built(layers: int, mode: str, width: int = 256) -> tuple:
     _, optimizer, graph = train_graph(flow, "gpt2", sizes)
     turns = GraphConfig.least_iterations
     if mode == "reuse":
-        GraphConfig.least_iterations = lambda self, on_cpu: 0  # at any depth, also above the threshold
+        GraphConfig.least_iterations = lambda self, device, ranks: 0  # at any depth, also above the threshold
     else:
         graph.config.enable_block_scan(MODES[mode])
     try:

@@ -45,9 +45,11 @@ STATED = {
     "set_outputs_buffer_size": f"{_NONE_HERE}: results are returned as futures, any number of them",
 }
 
-# From this many iterations on, a loop is worth the stacks of its saved values. CPU programs call one function per kind
-# of layer anyway (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
-_MANY_LAYERS, _MANY_ON_CPU = 16, 40
+# From this many iterations on, a loop is worth the stacks of its saved values. Programs of one CPU device call one
+# function per kind of layer anyway (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
+# Those of several CPU ranks have the collectives of every layer between the calls: 16 layers compile 2.5 times as long
+# as 4, and a loop takes 0.88 to 1.05 times the time of the calls (`benchmarks/depth.py`).
+_MANY_LAYERS, _MANY_ON_ONE_CPU, _MANY_ON_CPUS = 16, 40, 8
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
 
@@ -336,9 +338,15 @@ class GraphConfig(PlannerConfig):
         """
         self.block_scan = flag("enable_block_scan", mode)
 
-    def least_iterations(self, on_cpu: bool) -> int:
-        """Return the least number of equal layers that is compiled as a loop; 0 for never."""
-        return {None: _MANY_ON_CPU if on_cpu else _MANY_LAYERS, True: LEAST_ITERATIONS, False: 0}[self.block_scan]
+    def least_iterations(self, device: str, ranks: int) -> int:
+        """Return the least number of equal layers that is compiled as a loop; 0 for never.
+
+        Args:
+            device: the kind of the devices.
+            ranks: their number.
+        """
+        many = _MANY_LAYERS if device != "cpu" else _MANY_ON_ONE_CPU if ranks == 1 else _MANY_ON_CPUS
+        return {None: many, True: LEAST_ITERATIONS, False: 0}[self.block_scan]
 
     def set_max_programs(self, value: int = 10) -> None:
         """Keep at most this many compiled programs; the one not used for longest goes first."""

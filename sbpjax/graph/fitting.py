@@ -228,13 +228,16 @@ def options_of(graph: Any, state: State, place: Any = None) -> Options:
     if place is not None and auto is not None:
         auto = replace(auto, placement=place)
     place = None if auto is None else auto.placement
+    many = isinstance(place, Hierarchies)
+    where = None if many else place or _placement_of(state)
+    ranks = place.count if many else 1 if where is None else where.size
     return Options(
         lowering=graph.config.lowering,
-        roll=graph.config.least_iterations((device_type(state.tensors) if place is None else place.type) == "cpu"),
+        roll=graph.config.least_iterations(device_type(state.tensors) if place is None else place.type, ranks),
         auto=auto,
         compiler_options=tuple(sorted(graph.config.compiler_options.items())),
         engine=graph.config.engine,
-        **graph.config.prices(None if isinstance(place, Hierarchies) else place or _placement_of(state)),
+        **graph.config.prices(where),
     )
 
 

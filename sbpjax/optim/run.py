@@ -32,6 +32,7 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import META
 from sbpjax._core.tensor.handle.tensor import wrap
 from sbpjax._core.tensor.storage.exchange import Run, exchange, plan_writes
+from sbpjax._core.tensor.storage.lazy_constant import lazy_full_like
 from sbpjax._core.tensor.storage.payload import (
     is_shared,
     is_traced,
@@ -247,6 +248,9 @@ def _unshared_positions(tensors: list[Tensor], arrays: list, places: list[int]) 
 
 def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
     """Return a tensor of one value, laid out like the parameter, of its dtype or of a given one."""
+    out = lazy_full_like(param, value) if dtype is None or dtype is param.dtype else None
+    if out is not None:
+        return out
     if param.is_global or param.is_meta:
         return likes.full_like(param.detach(), value, dtype=dtype or param.dtype)
     return wrap(put_like(np.full(param.shape, value, (dtype or param.dtype).np), payload(param)))

@@ -171,3 +171,11 @@ def test_a_bound_of_the_norm_is_a_number_above_zero(arguments):
     assert config.clip_grad_norm == (2.0, 2.0) and "clip_grad_norm: 2.0" in repr(config)
     config.set_clip_grad_norm(None)
     assert config.key() == GraphConfig().key()
+
+
+def test_fewer_layers_are_a_loop_on_several_cpu_ranks():
+    config = GraphConfig()
+    found = [config.least_iterations(*where) for where in (("cpu", 1), ("cpu", 2), ("cuda", 1), ("tpu", 8))]
+    assert found[1] < found[2] == found[3] < found[0]
+    config.enable_block_scan(False)
+    assert config.least_iterations("cpu", 8) == 0

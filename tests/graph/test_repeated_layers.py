@@ -7,6 +7,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax import nn
+from sbpjax._core.tensor.storage.lazy_constant import LazyConstant
 from sbpjax.graph.program.forward_backward import cotangent_p, split
 from sbpjax.nn import functional as F
 from tests.support import graphs
@@ -242,6 +243,38 @@ def test_state_of_rolled_layers_is_written_in_place(devices):
     stack = 4 * count * width * width
     assert found.alias_size_in_bytes > 3 * stack
     assert stack < found.temp_size_in_bytes < 2.5 * stack  # with new stacks beside the old ones more than 4
+
+
+@pytest.mark.parametrize("devices", [1, 4])
+def test_optimizer_state_of_rolled_layers_is_filled_as_stacks(devices, monkeypatch):
+    """The first call must not fill, or stack, the moments layer by layer."""
+    filled = []
+    fill = LazyConstant.materialize
+    monkeypatch.setattr(LazyConstant, "materialize", lambda self: filled.append(self) or fill(self))
+
+    def run(scan):
+        flow.manual_seed(0)
+        # The layer before lets the first equal one have a gradient of its input, as the others have.
+        net, x = nn.Sequential(nn.Linear(4, 8, bias=False), Net(Layer, 8)), flow.ones(16, 4)
+        if devices > 1:
+            where = flow.placement("cpu", range(devices))
+            net, x = net.to_global(where, flow.sbp.broadcast), x.to_global(where, flow.sbp.split(0))
+        optimizer = flow.optim.AdamW(net.parameters(), lr=0.01)
+
+        class Step(graphs.Train):
+            loss = staticmethod(lambda model, x: (model(x) ** 2).mean())
+
+        graph = Step(net, optimizer)
+        graph.config.enable_block_scan(scan)
+        losses = [graph(x).item() for _ in range(2)]
+        return losses, [t.numpy() for t in optimizer.state_tensors()], [p.numpy() for p in net.parameters()]
+
+    rolled = run(True)
+    assert len(filled) == 2  # of the layer before
+    for found, want in zip(rolled, run(False), strict=True):
+        for a, b in zip(found, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert len(filled) == 2 + 2 * len(rolled[2])
 
 
 class Cache(nn.Module):

@@ -20,7 +20,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import run_program
 from sbpjax._core.programs.outline import run_outlined
 from sbpjax._core.programs.plan import Plan
-from sbpjax._core.tensor.storage.payload import payload
+from sbpjax._core.tensor.storage.payload import payload, payload_metadata
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import Recaptured
 from sbpjax._core.tracing.host_inputs import HostInputs
@@ -198,7 +198,7 @@ def _wrap(
     )
     # Programs are lowered from shapes, so one can be compiled and measured without data, or for a topology without
     # devices.
-    owned = [payload(state.tensors[slot.places[0]]) for slot in slots]
+    owned = [payload_metadata(state.tensors[slot.places[0]]) for slot in slots]
     arrays = [None, *owned, *[None] * len(numbers), *map(payload, call.tensors + traced.captured)]
     # Not the seed (0) and not the numbers: those go to the devices by ways of their own (`Program.run`).
     loose = [i for i, lay in enumerate(layouts) if place is not None and i and lay is None and i not in numbers]

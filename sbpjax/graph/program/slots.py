@@ -10,16 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.creation import full
+from sbpjax._core.tensor.creation.host_constants import put_like
 from sbpjax._core.tensor.storage.exchange import Plan
+from sbpjax._core.tensor.storage.lazy_constant import constant_of
 from sbpjax._core.tensor.storage.offloaded import StackedParameters, stacked_parameters_of
-from sbpjax._core.tensor.storage.payload import payload, payload_metadata, payloads, refresh_tensor
+from sbpjax._core.tensor.storage.payload import payload, payload_metadata, payloads
 from sbpjax._core.tensor.storage.storage import is_alone
 from sbpjax.sbp import Layout
 from sbpjax.sbp.algebra import shift_splits
@@ -53,19 +58,33 @@ class StateSlot:
         # Another graph may have stacked the same tensors in another layout, and a tensor may have been written since.
         if stack is not None and stack.layout is self.layout and stack.holds(tensors):
             return stack.array
-        stack = self._stored = StackedParameters(self._make_stack([refresh_tensor(t) for t in tensors]), self.layout)
+        stack = self._stored = StackedParameters(self._make_stack(tensors), self.layout)
         # From here on the tensors read from the stack: with payloads of their own, every weight would be held twice.
         stack.store(tensors, written=False)
         return stack.array
 
-    def _make_stack(self, tensors: list[Tensor]):
-        arrays = payloads(tensors)
-        if self.layout is None:
-            return _stack(arrays)
+    def _make_stack(self, tensors: Sequence[Tensor]):
+        layout = self.layout
         if len(self.places) == 1:
-            return conversions.convert(arrays[0], tensors[0].layout, self.layout.placement, self.layout.sbp)[0]
-        layouts = [t.layout for t in tensors]
-        return global_ops.execute(_stack_arrays, (), arrays, layouts, out_sbps=(self.layout.sbp,))[0][0]
+            return conversions.convert(payload(tensors[0]), tensors[0].layout, layout.placement, layout.sbp)[0]
+        value = constant_of(tensors)
+        if value is not None:
+            return self._fill_stack(value, tensors[0])
+        arrays, layouts = payloads(tensors), [t.layout for t in tensors]
+        # The stack's splits are the tensors', one dim further: each device stacks its own blocks.
+        if stacked_layout(layouts[0], len(tensors)) is layout and can_stack_blocks(arrays[0]):
+            return stack_blocks(arrays, None if layout is None else layout.sharding)
+        if layout is None:
+            return _stack(arrays)
+        return global_ops.execute(_stack_arrays, (), arrays, layouts, out_sbps=(layout.sbp,))[0][0]
+
+    def _fill_stack(self, value: float, like: Tensor):
+        """Return the stack of tensors of one value, none of which is filled."""
+        layout = self.layout
+        shape = (len(self.places), *like.shape)
+        if layout is None:
+            return put_like(np.full(shape, value, like.dtype.np), payload_metadata(like))
+        return payload(full(shape, value, dtype=like.dtype, placement=layout.placement, sbp=layout.sbp))
 
     def give(self, tensors: Sequence[Tensor], array) -> None:
         """Take the payload that the program returned."""
@@ -92,6 +111,31 @@ def _stack(arrays):
 
 def _stack_arrays(*arrays):
     return jnp.stack(arrays)
+
+
+def can_stack_blocks(array) -> bool:
+    """Return whether `stack_blocks` takes arrays like this one: of NumPy's dtypes, on CPU devices of this process."""
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended) or not array.is_fully_addressable:
+        return False
+    return all(device.platform == "cpu" for device in array.sharding.device_set)
+
+
+def stack_blocks(arrays: Sequence[jax.Array], sharding) -> jax.Array:
+    """Return the stack of arrays that are divided alike, made by NumPy: a program of hundreds of inputs compiles long.
+
+    Args:
+        arrays: the arrays, on CPU devices of this process.
+        sharding: the sharding of the stack, None for an array on one device.
+    """
+    if sharding is None:
+        return put_like(np.stack([np.asarray(a) for a in arrays]), arrays[0])
+    blocks: dict[Any, list[np.ndarray]] = {}
+    for array in arrays:
+        for shard in array.addressable_shards:
+            blocks.setdefault(shard.device, []).append(np.asarray(shard.data))
+    made = [jax.device_put(np.stack(found), device, may_alias=False) for device, found in blocks.items()]
+    shape = (len(arrays), *arrays[0].shape)
+    return jax.make_array_from_single_device_arrays(shape, sharding, made)
 
 
 def stacked_layout(layout: Layout | None, count: int) -> Layout | None:

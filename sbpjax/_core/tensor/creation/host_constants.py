@@ -62,7 +62,7 @@ def fill_on_host(
         return None
     # Numbers that NumPy and XLA certainly round and cast alike.
     plain = type(value) in (bool, int, float) and (value in (0, 1) or (dtype.kind == "f" and abs(value) < 1e4))
-    most = _ON_CPU_BYTES if _on_cpu(device, placement) else _FILLED_BYTES
+    most = _ON_CPU_BYTES if on_cpu(device, placement) else _FILLED_BYTES
     if not plain or math.prod(shape) * dtype.itemsize > most or not trace_state_clean():
         return None
     if not _has_no_partial_sum(len(shape), placement, sbp):
@@ -94,7 +94,7 @@ def draw(
     """
     if fn not in _BY_ELEMENT or _is_frequent(kind := (fn, static, device, placement)):
         return None
-    if not trace_state_clean() or not _on_cpu(device, placement):
+    if not trace_state_clean() or not on_cpu(device, placement):
         return None
     config: Any = jax.config  # its flags are made at run time
     key = inputs[0]
@@ -164,7 +164,8 @@ def _first_device() -> Any:
     return jax.local_devices()[0]
 
 
-def _on_cpu(device, placement) -> bool:
+def on_cpu(device, placement) -> bool:
+    """Return whether a device (None: the default one), or a placement, is of CPUs of this process."""
     if placement is not None:
         return placement.type == "cpu" and placement.is_present and not placement.spans_processes
     return (jax.default_backend() if device is None else device.platform) == "cpu"

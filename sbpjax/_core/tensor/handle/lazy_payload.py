@@ -2,10 +2,11 @@
 
 Shape, dtype and device are known before. A tensor with a lazy payload has `_seen = UNREAD`, which no storage has as
 stamp: so the check for views that were written (`x._cell.stamp != x._seen`) finds it too, and
-`storage.regenerate` calls `materialize`. There are three:
+`storage.regenerate` calls `materialize`. There are four:
 
     LazyView      `storage.lazy_views`   an output of view ops that have not run
     LazyRandom    `storage.lazy_random`  random numbers that are not drawn
+    LazyConstant  `storage.lazy_constant`  one value that is not filled
     StackSlice    `storage.offloaded`    a parameter that is kept divided, or in a stack of all layers
 """
 
