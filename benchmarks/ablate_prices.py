@@ -261,7 +261,7 @@ def main() -> None:
         return
     prices = [p for p in PRICES if (options.price or "") in p]
     for title in CASES:
-        if options.only in title:
+        if options.select in title:
             with jax.enable_x64(False):
                 if options.compile:
                     compile_one(title, options.compile, prices[0] if options.price else "", options.into)

@@ -194,7 +194,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="those of the models whose title has this text")
     parser.add_argument("--launches", action="store_true", help="what counting the latency of collectives changes")
     options = parser.parse_args()
-    only = options.only
+    only = options.select
     if options.launches:
         return compare_launches()
     print(f"jax {jax.__version__}, {os.cpu_count()} cores; {' '.join(sys.argv[1:])}")

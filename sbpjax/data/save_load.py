@@ -98,16 +98,16 @@ def load(
     """
     if global_src_rank is not None and map_location is None and not isinstance(global_src_rank, int):
         global_src_rank, map_location = None, global_src_rank
-    place, device = _where(map_location, global_src_rank)
+    place, device = _parse_map_location(map_location, global_src_rank)
     source = Path(path)
     if source.is_file() and source.suffix == ".safetensors":
-        place_array = _placing(map_location, global_src_rank)
+        place_array = _make_placer(map_location, global_src_rank)
         return {name: place_array(np.array(array)) for name, array in safetensors.open_safetensors(source).items()}
     if source.is_file() and support_pytorch_format:
-        place_array = _placing(map_location, global_src_rank)
+        place_array = _make_placer(map_location, global_src_rank)
         return torch_file.read_torch(source, place_array, weights_only=weights_only is not False)
     if oneflow_file.is_oneflow(source):
-        return oneflow_file.read_oneflow(source, _placing(map_location, global_src_rank), Parameter)
+        return oneflow_file.read_oneflow(source, _make_placer(map_location, global_src_rank), Parameter)
     with processes.single_process() if place is None else contextlib.nullcontext():
         return loading.load(source, placement=place, device=device)
 
@@ -118,7 +118,7 @@ def _owners(values: Iterable[Any]) -> set[int]:
     return {processes.current().owner(device) for place in placements for device in place.devices.flat}
 
 
-def _where(map_location: Any, global_src_rank: int | None) -> tuple[placement | None, Any]:
+def _parse_map_location(map_location: Any, global_src_rank: int | None) -> tuple[placement | None, Any]:
     """Return the placement of global tensors, or None and the device of local ones."""
     if not isinstance(map_location, (str, devices.device, placement, type(None))):
         rule = "map_location is a device or a placement, and global_src_rank a rank"
@@ -135,9 +135,9 @@ def _where(map_location: Any, global_src_rank: int | None) -> tuple[placement | 
     return placement(kind, [global_src_rank]), None
 
 
-def _placing(map_location: Any, global_src_rank: int | None) -> Callable[[np.ndarray], Tensor]:
+def _make_placer(map_location: Any, global_src_rank: int | None) -> Callable[[np.ndarray], Tensor]:
     """Return how `load` makes a tensor of an array."""
-    place, device = _where(map_location, global_src_rank)
+    place, device = _parse_map_location(map_location, global_src_rank)
     if place is None:
         return lambda array: from_data.tensor(array, device=device)
     everywhere = [broadcast] * len(place.hierarchy)

@@ -68,11 +68,11 @@ class GPTIndexedBinDataReader(Module):
         self._tokens = np.memmap(f"{data_file_prefix}.bin", dtype=index.dtype, mode="r")
         low, high = _share(len(documents) - 1, split_sizes, split_index)
         rng = np.random.default_rng(None if random_seed is None or random_seed < 0 else random_seed)
-        self._order, self._ends = self._laid_out(documents, low, high, shuffle, rng)
+        self._order, self._ends = self._order_sequences(documents, low, high, shuffle, rng)
         self._samples = rng.permutation(num_samples) if shuffle else np.arange(num_samples)
         self._next = 0
 
-    def _laid_out(self, documents, low: int, high: int, shuffle: bool, rng) -> tuple[np.ndarray, np.ndarray]:
+    def _order_sequences(self, documents, low: int, high: int, shuffle: bool, rng) -> tuple[np.ndarray, np.ndarray]:
         """Return the sequences in the order of reading, and where each ends in the joined stream."""
         wanted, total, orders = self.num_samples * self.seq_length + 1, 0, []
         while total < wanted:

@@ -10,7 +10,7 @@ import functools
 import jax.numpy as jnp
 from jax import lax
 
-from sbpjax.sbp.multi_host import bits, of_bits
+from sbpjax.sbp.multi_host import bits, from_uint_bits
 
 _BITWISE = {"band": jnp.bitwise_and, "bor": jnp.bitwise_or, "bxor": jnp.bitwise_xor}
 
@@ -72,14 +72,14 @@ def all_gather(x, *, axis, n):
 def broadcast(*xs, axis, n, src):
     """Return the blocks of rank ``src``, bit for bit, on every rank."""
     speaks = lax.axis_index(axis) == src
-    return tuple(of_bits(lax.psum(jnp.where(speaks, bits(x), 0), axis), x.dtype) for x in xs)
+    return tuple(from_uint_bits(lax.psum(jnp.where(speaks, bits(x), 0), axis), x.dtype) for x in xs)
 
 
 def scatter(x, *, axis, n, src):
     """Return on rank k the k-th row of rank ``src``'s block, bit for bit."""
     speaks = lax.axis_index(axis) == src
     mine = lax.psum_scatter(jnp.where(speaks, bits(x), 0), axis, scatter_dimension=0, tiled=False)
-    return (of_bits(mine, x.dtype),)
+    return (from_uint_bits(mine, x.dtype),)
 
 
 def reduce_scatter(x, *, axis, n, op):
@@ -95,6 +95,6 @@ def all_to_all(x, *, axis, n):
     return (lax.all_to_all(x, axis, 0, 0, tiled=False),)
 
 
-def pass_on(x, *, axis, n, pairs):
+def permute_blocks(x, *, axis, n, pairs):
     """Send blocks from rank to rank; a rank without a sender gets zeros."""
     return (lax.ppermute(x, axis, pairs),)

@@ -108,7 +108,7 @@ class DistributedDataParallel(Module):
             self._opaque = self._sync and (not found or any(t.is_leaf for t in found))
             for t in found:
                 if not t.is_leaf:  # a leaf would keep the hook for ever
-                    t.register_hook(self._through_output)
+                    t.register_hook(self._on_output_grad)
         return outputs
 
     @contextlib.contextmanager
@@ -133,16 +133,16 @@ class DistributedDataParallel(Module):
     def _hook(self, index: int):
         def note_arrival(parameter) -> None:
             self._arrived.add(index)
-            engine.register_end_callback(id(self), self._end_of_backward)
+            engine.register_end_callback(id(self), self._on_backward_end)
 
         return note_arrival
 
-    def _through_output(self, grad) -> None:
+    def _on_output_grad(self, grad) -> None:
         # The outputs come first in a backward, on every rank: one that reaches no parameter must average as well.
         self._averages = True
-        engine.register_end_callback(id(self), self._end_of_backward)
+        engine.register_end_callback(id(self), self._on_backward_end)
 
-    def _end_of_backward(self) -> None:
+    def _on_backward_end(self) -> None:
         arrived, averages = self._arrived, self._averages or self._opaque
         self._arrived, self._averages = set(), False
         if not averages:

@@ -24,7 +24,7 @@ def _run(operation: str, body, group, x: Tensor, static: tuple = ()) -> Tensor:
     return wrap(run(operation, body, group, [local_array(operation, x)], static)[0])
 
 
-def _linear(operation: str, op: ReduceOp) -> None:
+def _require_linear_op(operation: str, op: ReduceOp) -> None:
     if op not in (ReduceOp.SUM, ReduceOp.AVG):
         rule = "the gradient is defined for sums and averages"
         raise OpTypeError(operation, f"{op}", rule, "ReduceOp.SUM, or sbpjax.distributed.all_reduce in place")
@@ -89,7 +89,7 @@ class _Broadcast(Function):
 
 def all_reduce(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
     """Return the sum or average of ``x`` over the ranks."""
-    _linear("functional.all_reduce(x)", op)
+    _require_linear_op("functional.all_reduce(x)", op)
     op_name("functional.all_reduce(x)", op, local_array("functional.all_reduce(x)", x))
     return _AllReduce.apply(x, op, group_of(group))
 
@@ -107,7 +107,7 @@ def all_gather(x: Tensor, group: ProcessGroup | None = None, *, operation: str =
 
 def reduce_scatter(x: Tensor, op: ReduceOp = ReduceOp.SUM, group: ProcessGroup | None = None) -> Any:
     """Return on rank k of the group the sum or average of all ranks' ``x[k]``."""
-    _linear("functional.reduce_scatter(x)", op)
+    _require_linear_op("functional.reduce_scatter(x)", op)
     return _ReduceScatter.apply(x, op, group_of(group))
 
 

@@ -83,11 +83,11 @@ class GroupMember:
 
 def group_of(group: ProcessGroup | None) -> ProcessGroup:
     """Return a group, the one of all ranks for None."""
-    return _everyone(_world.current().size) if group is None else group
+    return _world_group(_world.current().size) if group is None else group
 
 
 @functools.lru_cache(maxsize=16)
-def _everyone(size: int) -> ProcessGroup:
+def _world_group(size: int) -> ProcessGroup:
     return ProcessGroup(range(size))
 
 

@@ -44,7 +44,7 @@ _KEPT_LINES = 20
 _SILENCE_S, _DRAIN_S = 5.0, 60.0  # of output that a process left: how long none may come, how long it may take
 
 
-def _by_path(*names: str):
+def _load_module_by_path(*names: str):
     """Load a module of this package by its path, without importing the package, which needs JAX."""
     path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *names)
     spec = importlib.util.spec_from_file_location(f"_sbpjax_{names[-1].removesuffix('.py')}", path)
@@ -54,10 +54,10 @@ def _by_path(*names: str):
     return module
 
 
-_parent_death = _by_path("_core", "runtime", "parent_death.py")
+_parent_death = _load_module_by_path("_core", "runtime", "parent_death.py")
 
 
-def is_good_news(line: str) -> bool:
+def is_connected_message(line: str) -> bool:
     """Return whether a line only reports that Gloo connected all expected processes."""
     found = _CONNECTED.fullmatch(line)
     return _PIECES.fullmatch(line) is not None if found is None else found[1] == found[2]
@@ -255,7 +255,7 @@ class Launcher:
         for raw in source:
             line = raw.decode("utf-8", "replace").rstrip("\n")
             rank.lines += 1
-            if is_good_news(line):
+            if is_connected_message(line):
                 continue
             last.append(line)
             with self._lock:
@@ -294,7 +294,7 @@ class Launcher:
         how = f"exited with code {code}" if code > 0 else f"was killed by {signal_name(-code)}"
         lines = rank.last_lines()
         how = f"rank {rank.rank} (process {rank.process.pid}) {how}"
-        early = _ended_early(lines)
+        early = _early_ended_ranks(lines)
         if early:
             names = ", ".join(f"rank {r}" for r in early)
             how = f"{names} came to the end of the program while other ranks went on: look there first; {how}"
@@ -356,7 +356,7 @@ class Launcher:
             rank.drain()
 
 
-def _ended_early(lines: list[str]) -> list[int]:
+def _early_ended_ranks(lines: list[str]) -> list[int]:
     """Return the ranks that ended while others waited for them; see `_core.runtime.trace_difference`."""
     return sorted({int(r) for line in lines for r in re.findall(r"rank (\d+) has come to the end of its", line)})
 

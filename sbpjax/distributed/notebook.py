@@ -168,7 +168,7 @@ class _CellLauncher(launch.Launcher):
                 held = self._held[rank.rank] = []
             if held is not None:
                 held.append(line)
-            elif not launch.is_good_news(line):
+            elif not launch.is_connected_message(line):
                 last.append(line)
                 self._write(rank, sink, [line])
         source.close()

@@ -77,7 +77,9 @@ def _body(operation: str, kind: int, row: np.ndarray, rank: int, group: ProcessG
     try:
         body = signing.verify_signature(processes.current().key, _context(kind, rank, group), row.tobytes())
     except SignatureError:
-        raise _foreign(operation, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign") from None
+        raise _foreign_message_error(
+            operation, f"{len(row)} bytes for rank {group.ranks[rank]} that it did not sign"
+        ) from None
     if kind == _REFUSED:
         seen = f"rank {group.ranks[rank]} cannot send its object: {encoding.decode(body)}"
         rule = "objects are numbers, strings, lists, dicts and arrays, or with allow_pickle=True anything with a pickle"
@@ -100,16 +102,16 @@ def _same_kind(operation: str, kinds: np.ndarray, allow_pickle: bool, group: Pro
         raise EncodingTypeError(operation, seen, rule, "pass allow_pickle=True on all ranks, or on none")
 
 
-def _foreign(operation: str, seen: str) -> ForeignMessageError:
+def _foreign_message_error(operation: str, seen: str) -> ForeignMessageError:
     rule = "only messages of ranks with the secret of this job are read"
     fix = f"keep strangers from the network between the ranks; see {page('explanation/security.md')}"
     return ForeignMessageError(operation, seen, rule, fix)
 
 
-def _room(operation: str, sizes: np.ndarray) -> int:
+def _largest_object_bytes(operation: str, sizes: np.ndarray) -> int:
     """Return the size in bytes of the largest object by the headers, which are not signed."""
     if sizes.min() < 0 or sizes.max() > _MOST_BYTES:
-        raise _foreign(operation, f"objects of {sizes.tolist()} bytes")
+        raise _foreign_message_error(operation, f"objects of {sizes.tolist()} bytes")
     return int(sizes.max())
 
 
@@ -140,7 +142,9 @@ def all_gather_object(
 def _gather_objects(operation: str, obj: Any, group: ProcessGroup, allow_pickle: bool) -> list:
     parcel = _pack_object(obj, group, allow_pickle)
     headers = _headers(operation, parcel, group)
-    (rows,) = run(operation, bodies.all_gather, group, [parcel.pad_bytes(_room(operation, headers[:, 0]))])
+    (rows,) = run(
+        operation, bodies.all_gather, group, [parcel.pad_bytes(_largest_object_bytes(operation, headers[:, 0]))]
+    )
     rows = np.asarray(rows)
     if parcel.error is not None:
         raise parcel.error
@@ -192,7 +196,7 @@ def broadcast_object_list(
     operation, group = f"broadcast_object_list(object_list, src={src})", group_of(group)
     if group.rank() < 0:
         return
-    object_list[:] = _from(operation, list(object_list), src, group, allow_pickle)
+    object_list[:] = _broadcast_object(operation, list(object_list), src, group, allow_pickle)
 
 
 def scatter_object_list(
@@ -214,7 +218,7 @@ def scatter_object_list(
     if group.rank() == group.index(src, operation) and (given is None or len(given) != group.size()):
         rule = f"on rank src the input list has one object per rank of the group: {group.size()}"
         raise OpValueError(operation, f"{given!r}", rule, f"a list of {group.size()} objects")
-    found = _from(operation, given if given is None else list(given), src, group, allow_pickle)
+    found = _broadcast_object(operation, given if given is None else list(given), src, group, allow_pickle)
     scatter_object_output_list[:1] = [found[group.rank()]]
 
 
@@ -231,7 +235,7 @@ def send_object_list(
     Objects, ``allow_pickle`` and errors are those of `all_gather_object`.
     """
     pair = pair_of(f"send_object_list(object_list, dst={dst})", dst, group, True)
-    _from(_between(pair), list(object_list), pair.ranks[0], pair, allow_pickle)
+    _broadcast_object(_describe_pair(pair), list(object_list), pair.ranks[0], pair, allow_pickle)
 
 
 def recv_object_list(
@@ -244,15 +248,15 @@ def recv_object_list(
 ) -> int:
     """Replace the objects of the list by those that rank ``src`` sends, and return ``src``; see `send_object_list`."""
     pair = pair_of(f"recv_object_list(object_list, src={src})", src, group, False)
-    object_list[:] = _from(_between(pair), None, src, pair, allow_pickle)
+    object_list[:] = _broadcast_object(_describe_pair(pair), None, src, pair, allow_pickle)
     return src
 
 
-def _between(pair: ProcessGroup) -> str:
+def _describe_pair(pair: ProcessGroup) -> str:
     return f"send_object_list and recv_object_list from rank {pair.ranks[0]} to rank {pair.ranks[1]}"
 
 
-def _from(operation: str, obj: Any, src: int, group: ProcessGroup, allow_pickle: bool) -> Any:
+def _broadcast_object(operation: str, obj: Any, src: int, group: ProcessGroup, allow_pickle: bool) -> Any:
     index = group.index(src, operation)
     static = (("src", index),)
     speaks = group.rank() == index
@@ -260,7 +264,7 @@ def _from(operation: str, obj: Any, src: int, group: ProcessGroup, allow_pickle:
     parcel = _pack_object(obj, group, allow_pickle) if speaks else silent
     headers = _headers(operation, parcel, group)
     size, kind = map(int, headers[index])
-    _room(operation, headers[:, 0])
+    _largest_object_bytes(operation, headers[:, 0])
     (row,) = run(operation, bodies.broadcast, group, [parcel.pad_bytes(size)], static)
     if parcel.error is not None:
         raise parcel.error

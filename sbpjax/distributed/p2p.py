@@ -37,7 +37,7 @@ def recv(tensor: Tensor, src: int, group: ProcessGroup | None = None, tag: int =
 def _transfer(tensor: Tensor, pair: ProcessGroup, tag: int) -> None:
     operation = f"send and recv from rank {pair.ranks[0]} to rank {pair.ranks[1]}, tag {tag}"
     array = local_array(operation, tensor)
-    (out,) = run(operation, bodies.pass_on, pair, [array], (("pairs", ((0, 1),)),))
+    (out,) = run(operation, bodies.permute_blocks, pair, [array], (("pairs", ((0, 1),)),))
     if pair.rank() == 1:
         _write(tensor, out)
 

@@ -12,7 +12,7 @@ from sbpjax.errors import DistributionError
 from sbpjax.nn import functional as F
 
 from . import constraints
-from .discrete import Binomial, _Binary, _one
+from .discrete import Binomial, _Binary, _require_one_parameter
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, where
 
@@ -33,7 +33,7 @@ class Categorical(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one("Categorical", probs, logits)
+        _require_one_parameter("Categorical", probs, logits)
         given = probs if probs is not None else logits
         if given.ndim < 1:
             name = "probs" if probs is not None else "logits"
@@ -123,15 +123,15 @@ class OneHotCategorical(Distribution):
         return self._param.shape
 
     mean = property(lambda self: self.probs)
-    mode = property(lambda self: self._hot(self._categorical.mode))
+    mode = property(lambda self: self._to_one_hot(self._categorical.mode))
     variance = property(lambda self: self.probs * (1 - self.probs))
 
-    def _hot(self, index: Tensor) -> Tensor:
+    def _to_one_hot(self, index: Tensor) -> Tensor:
         return F.one_hot(index, self._categorical._num_events).to(self.probs.dtype)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         with no_grad():
-            return self._hot(self._categorical.sample(sample_shape))
+            return self._to_one_hot(self._categorical.sample(sample_shape))
 
     def log_prob(self, value: Any) -> Tensor:
         return self._categorical.log_prob(self._check_value(value).argmax(-1))

@@ -51,14 +51,14 @@ class ConstraintRegistry:
 biject_to, transform_to = ConstraintRegistry(), ConstraintRegistry()
 
 
-def _between(constraint: Any) -> Transform:
+def _interval_transform(constraint: Any) -> Transform:
     low, high = constraint.lower_bound, constraint.upper_bound
     if isinstance(low, int | float) and isinstance(high, int | float) and (low, high) == (0, 1):
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform([transforms.SigmoidTransform(), transforms.AffineTransform(low, high - low)])
 
 
-def _exp_from(bound: Any, scale: int) -> Transform:
+def _half_line_transform(bound: Any, scale: int) -> Transform:
     return transforms.ComposeTransform([transforms.ExpTransform(), transforms.AffineTransform(bound, scale)])
 
 
@@ -68,11 +68,11 @@ def _independent(registry: ConstraintRegistry, c: Any) -> Transform:
 
 for _registry in (biject_to, transform_to):
     _registry.register(constraints.real, lambda c: transforms.identity_transform)
-    _registry.register(constraints.greater_than, lambda c: _exp_from(c.lower_bound, 1))
-    _registry.register(constraints.greater_than_eq, lambda c: _exp_from(c.lower_bound, 1))
-    _registry.register(constraints.less_than, lambda c: _exp_from(c.upper_bound, -1))
-    _registry.register(constraints.interval, _between)
-    _registry.register(constraints.half_open_interval, _between)
+    _registry.register(constraints.greater_than, lambda c: _half_line_transform(c.lower_bound, 1))
+    _registry.register(constraints.greater_than_eq, lambda c: _half_line_transform(c.lower_bound, 1))
+    _registry.register(constraints.less_than, lambda c: _half_line_transform(c.upper_bound, -1))
+    _registry.register(constraints.interval, _interval_transform)
+    _registry.register(constraints.half_open_interval, _interval_transform)
     _registry.register(constraints.independent, lambda c, registry=_registry: _independent(registry, c))
 biject_to.register(constraints.simplex, lambda c: transforms.StickBreakingTransform())
 transform_to.register(constraints.simplex, lambda c: transforms.SoftmaxTransform())

@@ -20,7 +20,7 @@ from .gamma import Gamma
 from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits, where
 
 
-def _one(operation: str, probs: Any, logits: Any) -> None:
+def _require_one_parameter(operation: str, probs: Any, logits: Any) -> None:
     if (probs is None) == (logits is None):
         rule = "Either `probs` or `logits` must be specified, but not both."
         seen = "both" if probs is not None else "neither"
@@ -33,7 +33,7 @@ class _Binary(Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
 
     def __init__(self, probs: Any, logits: Any, validate_args: bool | None) -> None:
-        _one(type(self).__name__, probs, logits)
+        _require_one_parameter(type(self).__name__, probs, logits)
         if probs is not None:
             (self.__dict__["probs"],) = broadcast_all(probs)
         else:
@@ -152,7 +152,7 @@ class Binomial(Distribution):
     def __init__(
         self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        _one("Binomial", probs, logits)
+        _require_one_parameter("Binomial", probs, logits)
         name = "probs" if probs is not None else "logits"
         given, count = broadcast_all(probs if probs is not None else logits, total_count)
         self.__dict__[name], self.total_count = given, count.to(given.dtype)
@@ -241,7 +241,7 @@ class NegativeBinomial(Distribution):
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        _one("NegativeBinomial", probs, logits)
+        _require_one_parameter("NegativeBinomial", probs, logits)
         name = "probs" if probs is not None else "logits"
         count, given = broadcast_all(total_count, probs if probs is not None else logits)
         self.__dict__[name], self.total_count = given, count.to(given.dtype)

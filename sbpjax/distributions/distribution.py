@@ -17,7 +17,7 @@ from sbpjax.autograd import no_grad
 from sbpjax.errors import DistributionError, warn
 
 from .constraints import is_dependent
-from .utils import is_known, lacking, lazy_property
+from .utils import is_known, lazy_property, missing_property
 
 
 class Distribution:
@@ -61,7 +61,7 @@ class Distribution:
             if is_dependent(constraint) or lazy:
                 continue
             value = getattr(self, name)
-            if not _holds(constraint, value):
+            if not _satisfies_constraint(constraint, value):
                 operation = f"{type(self).__name__}({name}=...)"
                 rule = f"Expected parameter {name} of distribution to satisfy the constraint {constraint!r}, "
                 rule += f"but found invalid values:\n{value}"
@@ -74,8 +74,8 @@ class Distribution:
             raise DistributionError("set_default_validate_args", repr(value), "a bool", "True")
         Distribution._validate_args = value
 
-    arg_constraints: Any = lacking("arg_constraints", "The constraint of each parameter.")
-    support: Any = lacking("support", "The constraint of the values.")
+    arg_constraints: Any = missing_property("arg_constraints", "The constraint of each parameter.")
+    support: Any = missing_property("support", "The constraint of the values.")
 
     @property
     def batch_shape(self) -> Size:
@@ -207,7 +207,7 @@ class Distribution:
         except NotImplementedError:
             warn(f"{type(self)} does not define `support`; values are not checked")
             return
-        if not _holds(support, value):
+        if not _satisfies_constraint(support, value):
             rule = f"Expected value argument to be within the support ({support!r}) of the distribution, "
             rule += f"but found invalid values:\n{value}"
             raise DistributionError(operation, _describe_tensor(value), rule, "validate_args=False does not look")
@@ -224,7 +224,7 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(text)})"
 
 
-def _holds(constraint: Any, value: Any) -> bool:
+def _satisfies_constraint(constraint: Any, value: Any) -> bool:
     """Return whether values satisfy a constraint, as far as one can look."""
     if not isinstance(value, Tensor) or not is_known(value):
         return True

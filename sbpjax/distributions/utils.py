@@ -88,7 +88,7 @@ class lazy_property:
         return value
 
 
-def lacking(name: str, text: str) -> Any:
+def missing_property(name: str, text: str) -> Any:
     """Return a property that raises NotImplementedError, until a subclass has one; anything may stand in its place."""
 
     def get(instance: Any) -> Any:

@@ -24,7 +24,7 @@ from sbpjax._core.tensor.handle import dtype as _dtypes
 from sbpjax._core.tensor.handle.mode import mode as _mode
 from sbpjax._core.tensor.storage.version_counter import changes
 
-from .config_values import flag, one_of, whole, wrong
+from .config_values import check_bool, check_choice, check_integer, option_error
 from .planner_config import PlannerConfig
 
 _XLA = "XLA does this on its own"
@@ -140,7 +140,7 @@ class GraphConfig(PlannerConfig):
         Args:
             value: how many, at least 1; the size of dim 0 of every input is a multiple of it.
         """
-        self.accumulation_steps = whole("set_gradient_accumulation_steps", value, 1)
+        self.accumulation_steps = check_integer("set_gradient_accumulation_steps", value, 1)
 
     def set_pipeline(self, schedule: str | Sequence[Sequence[tuple[str, int, int]]] = "1f1b") -> None:
         """Set the order in which the stages of a pipeline work on the micro-batches of a batch.
@@ -155,7 +155,9 @@ class GraphConfig(PlannerConfig):
                 (kind, chunk, micro-batch), as `Schedule.rows` gives it.
         """
         if isinstance(schedule, str):
-            schedule = one_of("set_pipeline(schedule=...)", schedule, ("1f1b", "gpipe", "interleaved", "zero_bubble"))
+            schedule = check_choice(
+                "set_pipeline(schedule=...)", schedule, ("1f1b", "gpipe", "interleaved", "zero_bubble")
+            )
         else:
             schedule = tuple(tuple(tuple(entry) for entry in row) for row in schedule)
         self.pipeline_schedule = schedule
@@ -173,7 +175,7 @@ class GraphConfig(PlannerConfig):
         requested = f"set_clip_grad_norm({max_norm!r}, {norm_type!r})"
         for value in (norm_type,) if max_norm is None else (max_norm, norm_type):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
-                raise wrong(requested, repr(value), "the bound and the p of a norm are numbers above 0",
+                raise option_error(requested, repr(value), "the bound and the p of a norm are numbers above 0",
                              "set_clip_grad_norm(1.0)")  # fmt: skip
         self.clip_grad_norm = None if max_norm is None else (float(max_norm), float(norm_type))
 
@@ -190,10 +192,10 @@ class GraphConfig(PlannerConfig):
                 ``float8_e4m3fn``): bfloat16, with 8-bit products of linear layers whose dims are multiples of 16.
             lists: which op runs in which precision, the same on every device.
         """
-        flag("enable_amp", mode)
+        check_bool("enable_amp", mode)
         dtype = _dtypes.float8_e4m3fn if dtype == "fp8" else dtype
         if dtype not in CASTABLE:
-            raise wrong(
+            raise option_error(
                 f"enable_amp(dtype={dtype!r})",
                 repr(dtype),
                 "autocasting goes to float16, bfloat16 or fp8",
@@ -202,7 +204,7 @@ class GraphConfig(PlannerConfig):
         if not isinstance(lists, CastPolicy):
             rule = "lists are a value of amp.lists: CPU, ACCELERATOR, or a result of changed()"
             fix = 'lists=sbpjax._core.tensor.amp.lists.ACCELERATOR.changed(lower=["softmax"])'
-            raise wrong("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
+            raise option_error("enable_amp(lists=...)", f"a {type(lists).__name__}", rule, fix)
         self.amp, self.amp_dtype, self.amp_lists = mode, dtype, lists
 
     def casting(self) -> Casting | None:
@@ -223,16 +225,16 @@ class GraphConfig(PlannerConfig):
             shard_restore_level: of stage 3; 0 leaves the gathering of parameters to the planner, 1 gathers them per
                 use in the forward pass and again in the backward pass, 2 once per step.
         """
-        flag("enable_zero", mode)
-        stage = one_of("enable_zero(stage=...)", stage, (1, 2, 3))
-        shard_min_size = whole("enable_zero(shard_min_size=...)", shard_min_size, 1)
-        level = one_of("enable_zero(shard_restore_level=...)", shard_restore_level, (0, 1, 2))
+        check_bool("enable_zero", mode)
+        stage = check_choice("enable_zero(stage=...)", stage, (1, 2, 3))
+        shard_min_size = check_integer("enable_zero(shard_min_size=...)", shard_min_size, 1)
+        level = check_choice("enable_zero(shard_restore_level=...)", shard_restore_level, (0, 1, 2))
         self.zero_stage = stage if mode else 0
         self.zero_min_size, self.zero_restore_level = shard_min_size, level
 
     def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
         """Do ``enable_zero(True, stage=1)`` for ``"distributed_split"``; an older name of it."""
-        one_of("set_zero_redundancy_optimizer_mode", mode, ("distributed_split", "non_distributed"))
+        check_choice("set_zero_redundancy_optimizer_mode", mode, ("distributed_split", "non_distributed"))
         self.enable_zero(mode == "distributed_split", stage=1)
 
     def set_lowering(self, lowering: str = "spmd") -> None:
@@ -242,7 +244,7 @@ class GraphConfig(PlannerConfig):
             lowering: ``"spmd"`` (explicit collectives, as planned) or ``"gspmd"`` (sharding constraints, collectives
                 left to XLA's partitioner).
         """
-        self.lowering = one_of("set_lowering", lowering, LOWERINGS)
+        self.lowering = check_choice("set_lowering", lowering, LOWERINGS)
 
     def set_compiler_options(self, options: Mapping[str, Any]) -> None:
         """Set options of XLA's compiler for this graph's programs.
@@ -259,7 +261,7 @@ class GraphConfig(PlannerConfig):
         """
         if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options):
             rule, fix = "options are a dict from XLA's names to values", 'set_compiler_options({"xla_…": True})'
-            raise wrong(f"set_compiler_options({options!r})", f"a {type(options).__name__}", rule, fix)
+            raise option_error(f"set_compiler_options({options!r})", f"a {type(options).__name__}", rule, fix)
         self.compiler_options = dict(options)
 
     def enable_openvino(
@@ -314,11 +316,11 @@ class GraphConfig(PlannerConfig):
 
     def _set_engine(self, name: str, mode: bool, precision: str, verify: bool, threads: int | None) -> None:
         requested = {"xla": "enable_constant_weights"}.get(name, f"enable_{name}")
-        one_of(f"{requested}(precision=...)", precision, PRECISIONS[name])
+        check_choice(f"{requested}(precision=...)", precision, PRECISIONS[name])
         if threads is not None:
-            whole(f"{requested}(threads=...)", threads, 1)
-        if flag(requested, mode):
-            self.engine = Engine(name, precision, flag(f"{requested}(verify=...)", verify), threads)
+            check_integer(f"{requested}(threads=...)", threads, 1)
+        if check_bool(requested, mode):
+            self.engine = Engine(name, precision, check_bool(f"{requested}(verify=...)", verify), threads)
         elif self.engine is not None and self.engine.name == name:
             self.engine = None
 
@@ -328,7 +330,7 @@ class GraphConfig(PlannerConfig):
         Args:
             mode: on, or off (the graph compiles anew, and logs the reason).
         """
-        self.static_inputs = flag("set_static_inputs", mode)
+        self.static_inputs = check_bool("set_static_inputs", mode)
 
     def enable_block_scan(self, mode: bool = True) -> None:
         """Trace and compile equal layers once.
@@ -336,7 +338,7 @@ class GraphConfig(PlannerConfig):
         Args:
             mode: on or off; without a call it is on where the user's loop over the layers is plain.
         """
-        self.block_scan = flag("enable_block_scan", mode)
+        self.block_scan = check_bool("enable_block_scan", mode)
 
     def least_iterations(self, device: str, ranks: int) -> int:
         """Return the least number of equal layers that is compiled as a loop; 0 for never.
@@ -350,49 +352,51 @@ class GraphConfig(PlannerConfig):
 
     def set_max_programs(self, value: int = 10) -> None:
         """Keep at most this many compiled programs; the one not used for longest goes first."""
-        self.max_programs = whole("set_max_programs", value, 1)
+        self.max_programs = check_integer("set_max_programs", value, 1)
 
     # -- options of things that XLA does, or that are always done --------------------------------------------------
 
     def allow_fuse_add_to_output(self, mode: bool = True) -> None:
         """Fuse an add into the op before it. XLA fuses elementwise chains on its own."""
-        self._state("allow_fuse_add_to_output", flag("allow_fuse_add_to_output", mode))
+        self._state("allow_fuse_add_to_output", check_bool("allow_fuse_add_to_output", mode))
 
     def allow_fuse_cast_scale(self, mode: bool = True) -> None:
         """Fuse casts and scales. XLA does so on its own."""
-        self._state("allow_fuse_cast_scale", flag("allow_fuse_cast_scale", mode))
+        self._state("allow_fuse_cast_scale", check_bool("allow_fuse_cast_scale", mode))
 
     def allow_fuse_model_update_ops(self, mode: bool = True) -> None:
         """Fuse the ops of an update. The update is part of the one program, and XLA fuses it."""
-        self._state("allow_fuse_model_update_ops", flag("allow_fuse_model_update_ops", mode))
+        self._state("allow_fuse_model_update_ops", check_bool("allow_fuse_model_update_ops", mode))
 
     def enable_fused_model_update_cast(self, mode: bool = True) -> None:
         """Fuse the cast of updated weights into the update. XLA does so on its own."""
-        self._state("enable_fused_model_update_cast", flag("enable_fused_model_update_cast", mode))
+        self._state("enable_fused_model_update_cast", check_bool("enable_fused_model_update_cast", mode))
 
     def enable_multi_tensor_update(self, mode: bool = True) -> None:
         """Update many parameters at once. Always so: one program updates all."""
-        self._state("enable_multi_tensor_update", flag("enable_multi_tensor_update", mode))
+        self._state("enable_multi_tensor_update", check_bool("enable_multi_tensor_update", mode))
 
     def enable_choose_best_memory_allocation(self, mode: bool = True) -> None:
         """Try several memory layouts. XLA's buffer assignment does this on its own."""
-        self._state("enable_choose_best_memory_allocation", flag("enable_choose_best_memory_allocation", mode))
+        self._state("enable_choose_best_memory_allocation", check_bool("enable_choose_best_memory_allocation", mode))
 
     def enable_compress_memory(self, mode: bool = True) -> None:
         """Share memory between values that do not live together. XLA's buffer assignment does this on its own."""
-        self._state("enable_compress_memory", flag("enable_compress_memory", mode))
+        self._state("enable_compress_memory", check_bool("enable_compress_memory", mode))
 
     def enable_straighten_algorithm(self, mode: str = "MemoryFirst") -> None:
         """Choose the order of a program. XLA's scheduler chooses it."""
-        self._state("enable_straighten_algorithm", one_of("enable_straighten_algorithm", mode, STRAIGHTEN))
+        self._state("enable_straighten_algorithm", check_choice("enable_straighten_algorithm", mode, STRAIGHTEN))
 
     def enable_cudnn_conv_heuristic_search_algo(self, mode: bool = True) -> None:
         """Choose convolution algorithms by a heuristic. XLA autotunes them; ``XLA_FLAGS`` sets the method."""
-        self._state("enable_cudnn_conv_heuristic_search_algo", flag("enable_cudnn_conv_heuristic_search_algo", mode))
+        self._state(
+            "enable_cudnn_conv_heuristic_search_algo", check_bool("enable_cudnn_conv_heuristic_search_algo", mode)
+        )
 
     def set_outputs_buffer_size(self, value: int = 2) -> None:
         """Set how many results may wait to be read. Results are futures here, so any number may."""
-        self._state("set_outputs_buffer_size", whole("set_outputs_buffer_size", value, 1))
+        self._state("set_outputs_buffer_size", check_integer("set_outputs_buffer_size", value, 1))
 
     def _state(self, name: str, value: Any) -> None:
         self._stated[name] = value

@@ -7,35 +7,37 @@ from typing import Any
 from sbpjax.errors import GraphConfigError, nearest
 
 
-def wrong(operation: str, seen: str, rule: str, fix: str) -> GraphConfigError:
+def option_error(operation: str, seen: str, rule: str, fix: str) -> GraphConfigError:
     """Return the error of an option."""
     return GraphConfigError(f"config.{operation}", seen, rule, fix)
 
 
-def flag(name: str, mode: Any) -> bool:
+def check_bool(name: str, mode: Any) -> bool:
     """Return a bool; refuse anything else."""
     if not isinstance(mode, bool):
-        raise wrong(f"{name}({mode!r})", f"a {type(mode).__name__}", "the option is on or off: a bool", f"{name}(True)")
+        raise option_error(
+            f"{name}({mode!r})", f"a {type(mode).__name__}", "the option is on or off: a bool", f"{name}(True)"
+        )
     return mode
 
 
-def whole(name: str, value: Any, least: int) -> int:
+def check_integer(name: str, value: Any, least: int) -> int:
     """Return a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise wrong(name, repr(value), f"a whole number of at least {least}", f"e.g. {max(least, 2)}")
+        raise option_error(name, repr(value), f"a whole number of at least {least}", f"e.g. {max(least, 2)}")
     return value
 
 
-def number(name: str, value: Any) -> float:
+def check_nonnegative(name: str, value: Any) -> float:
     """Return a number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-        raise wrong(name, repr(value), "a number of at least 0", f"{name}(1.0)")
+        raise option_error(name, repr(value), "a number of at least 0", f"{name}(1.0)")
     return value
 
 
-def one_of(name: str, value: Any, allowed: tuple) -> Any:
+def check_choice(name: str, value: Any, allowed: tuple) -> Any:
     """Return one of some values."""
     if isinstance(value, bool) or value not in allowed:
         near = nearest(value, allowed) if isinstance(value, str) and all(isinstance(v, str) for v in allowed) else None
-        raise wrong(name, repr(value), f"one of {list(allowed)}", f"e.g. {near or allowed[-1]!r}")
+        raise option_error(name, repr(value), f"one of {list(allowed)}", f"e.g. {near or allowed[-1]!r}")
     return value

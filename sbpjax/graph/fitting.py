@@ -21,7 +21,7 @@ from sbpjax._core.tracing.capture import State, infos, plain_attributes
 from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, Signature, as_tensor, difference, signature_of
 from sbpjax.errors import GraphError, StaticInputError
-from sbpjax.graph.auto.graph import AbstractState, equal_layers, not_on_one_placement, with_checkpoints
+from sbpjax.graph.auto.graph import AbstractState, checkpoint_to_fit, equal_layers, several_placements_error
 from sbpjax.optim import run
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.sbp.hierarchies import Hierarchies, fastest
@@ -41,7 +41,7 @@ pipeline = LazyModule("sbpjax.graph.pipeline.program")  # most programs have one
 log = logging.getLogger("sbpjax.graph")
 
 
-def planned(
+def plan_with_layouts(
     operation: str, step: GraphStep, state: State, call: Call, options: Options, zero: Zero | None
 ) -> tuple[Program, AbstractState]:
     """Return a program that chose the layouts of a state, and a function that applies them; the state is unchanged."""
@@ -51,7 +51,7 @@ def planned(
     ) as stand_ins:  # or grid by grid
         places = {t.layout.placement for t in (*state.tensors, *call.tensors) if t.layout is not None}
         if len(places) > 1:
-            raise not_on_one_placement(operation, places)
+            raise several_placements_error(operation, places)
         return build_program(step, state, call, options, operation, zero), stand_ins
 
 
@@ -65,7 +65,7 @@ def prepare_program(graph: Any, args: tuple, kwargs: dict) -> tuple[State, Progr
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
     call = Call(args, kwargs)
-    return *fit(graph, call), call
+    return *select_program(graph, call), call
 
 
 def find_program(graph: Any, name: str) -> Program:
@@ -89,7 +89,7 @@ def prepared_or_last(graph: Any, name: str, args: tuple, kwargs: dict) -> tuple[
     return (State(owners_of(graph)) if last is None else last.state), program
 
 
-def fit(graph: Any, call: Call) -> tuple[State, Program]:
+def select_program(graph: Any, call: Call) -> tuple[State, Program]:
     """Return the state and the program for a call, the last one's if nothing has changed since."""
     own = internals_of(graph)
     last = own.last
@@ -207,7 +207,7 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
     if found is None:
         _announce(graph, key, call)
         with pause_gc():
-            found, step = _fitting(graph, state, call, options, zero)
+            found, step = _build_fitting_program(graph, state, call, options, zero)
         options = options_of(graph, state)  # a grid of devices may have been chosen
         # The state is laid out as planned, layers may be checkpointed now.
         key = _key(graph, state, call, options)
@@ -249,7 +249,9 @@ def _key(graph: Any, state: State, call: Call, options: Options) -> Signature:
     return key._replace(modes=(("self", plain_attributes(graph)), *key.modes))
 
 
-def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero | None) -> tuple[Program, GraphStep]:
+def _build_fitting_program(
+    graph: Any, state: State, call: Call, options: Options, zero: Zero | None
+) -> tuple[Program, GraphStep]:
     """Return a program and the step it was traced from; under "AdaptiveMemory" layers are checkpointed to fit."""
     sums = {} if zero is None else zero.sums(state.tensors)
 
@@ -258,7 +260,7 @@ def _fitting(graph: Any, state: State, call: Call, options: Options, zero: Zero 
         return *_make_program(graph, step, state, call, options, zero), step
 
     layers = equal_layers(graph) if graph.config.auto_memory == "AdaptiveMemory" else []
-    program, stand_ins, step = with_checkpoints(graph.name, layers, make)
+    program, stand_ins, step = checkpoint_to_fit(graph.name, layers, make)
     if stand_ins is not None:
         program.lay_out(stand_ins, state)
     return program, step
@@ -279,10 +281,10 @@ def _make_program(
         ), None
     place = options.auto.placement
     if not isinstance(place, Hierarchies):
-        return planned(operation, step, state, call, options, zero)
+        return plan_with_layouts(operation, step, state, call, options, zero)
 
     def on(grid: Any) -> tuple[Any, float]:
-        made = planned(operation, step, state, call, options_of(graph, state, grid), zero)
+        made = plan_with_layouts(operation, step, state, call, options_of(graph, state, grid), zero)
         plan = made[0].plan
         return made, 0.0 if plan is None else plan.modelled_us
 

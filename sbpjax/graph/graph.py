@@ -39,7 +39,7 @@ from sbpjax.optim.optimizer import Optimizer
 
 from . import saving, schedule_steps
 from .config import GraphConfig
-from .fitting import fit, prepare_program
+from .fitting import prepare_program, select_program
 from .graph_reports import Reports
 from .graph_state import Internals, internals_of
 from .module_proxy import ProxyModule
@@ -256,7 +256,7 @@ class Graph(Reports):
     @hide_mesh
     def _run(self, call: Call, done: list | None) -> Any:
         """Run the program of a call, and record whether such a call can be repeated on the fast path."""
-        state, program = fit(self, call)
+        state, program = select_program(self, call)
         if not program.is_compiled:
             self._compile(program)
         result = program.run(state, call.tensors, done)

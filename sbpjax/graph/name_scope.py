@@ -80,7 +80,7 @@ class Scope:
         named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
         self._blocks = Blocks(state.modules, policies, reuse, named) if policies or reuse else None
         if self._blocks is not None:
-            self._blocks.inside, self._blocks.follow = _NameScopeRecorder(self), self._follow
+            self._blocks.inside, self._blocks.follow = _NameScopeRecorder(self), self._copy_twin_calls
 
     @contextlib.contextmanager
     def active(self):
@@ -126,7 +126,7 @@ class Scope:
             return self._blocks.call(module, args, kwargs)
         return module._call_impl(args, kwargs)
 
-    def _follow(self, first, module) -> None:
+    def _copy_twin_calls(self, first, module) -> None:
         """Record for the parts of a block that was not traced itself the calls of its twin's parts."""
         if first is module:
             return

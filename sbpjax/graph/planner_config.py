@@ -19,7 +19,7 @@ from sbpjax.graph.auto.plan_file import Sharding, load
 from sbpjax.sbp.hierarchies import Hierarchies
 from sbpjax.sbp.placement import placement as Placement
 
-from .config_values import flag, number, one_of, wrong
+from .config_values import check_bool, check_choice, check_nonnegative, option_error
 
 AUTO_MEMORY = ("Disable", "SlightMemoryDown", "ModerateMemoryDown", "HeavyMemoryDown", "AdaptiveMemory")
 AUTO_MEMORY_ALIASES = {
@@ -76,9 +76,9 @@ class PlannerConfig:
                 argument of the graph is then the whole batch, and is laid out in every call. For ``placement.auto(n)``
                 the first program is planned on every grid of n devices, and the fastest is kept.
         """
-        flag("enable_auto_parallel", mode)
+        check_bool("enable_auto_parallel", mode)
         if placement is not None and not isinstance(placement, (Placement, Hierarchies)):
-            raise wrong(f"enable_auto_parallel(placement={placement!r})", f"a {type(placement).__name__}",
+            raise option_error(f"enable_auto_parallel(placement={placement!r})", f"a {type(placement).__name__}",
                          "placement is a sbpjax.placement", 'placement=sbpjax.placement.all("cpu")')  # fmt: skip
         self.auto_parallel, self.auto_placement = mode, placement
 
@@ -90,7 +90,7 @@ class PlannerConfig:
         Args:
             mode: on or off; without `enable_auto_parallel` it changes nothing.
         """
-        self.auto_ignores_user = flag("enable_auto_parallel_ignore_user_sbp_config", mode)
+        self.auto_ignores_user = check_bool("enable_auto_parallel_ignore_user_sbp_config", mode)
 
     def auto(self) -> Auto | None:
         """Return the options of auto parallelism, None if it is off."""
@@ -125,14 +125,14 @@ class PlannerConfig:
         The reduction of a gradient need not be waited for until the update; an input of the next product is waited for
         at once. Only the wait time is covered: all conversions share one wire. See `_core.planner.prices.slack`.
         """
-        self.auto_trunk = flag("enable_auto_parallel_trunk_algo", mode)
+        self.auto_trunk = check_bool("enable_auto_parallel_trunk_algo", mode)
 
     def enable_auto_parallel_sbp_collector(self, mode: bool = True) -> None:
         """Price a conversion that several readers want once; on by default with auto parallelism.
 
         Off, every reader is charged, as by a runtime that does not share copies; the program shares them all the same.
         """
-        self.auto_collector = flag("enable_auto_parallel_sbp_collector", mode)
+        self.auto_collector = check_bool("enable_auto_parallel_sbp_collector", mode)
 
     def set_auto_parallel_computation_cost_ratio(self, ratio: float) -> None:
         """Multiply the compute time by a number in auto parallelism.
@@ -140,7 +140,7 @@ class PlannerConfig:
         Args:
             ratio: 1 by default, 0.05 with the prices ``"oneflow"``; 0 looks at communication alone.
         """
-        self.auto_compute_ratio = number("set_auto_parallel_computation_cost_ratio", ratio)
+        self.auto_compute_ratio = check_nonnegative("set_auto_parallel_computation_cost_ratio", ratio)
 
     def set_auto_parallel_wait_time(self, cost: float) -> None:
         """Set the cost of every collective apart from its bytes, in auto parallelism.
@@ -148,7 +148,7 @@ class PlannerConfig:
         Args:
             cost: in microseconds; that of the prices by default.
         """
-        self.auto_wait_time = number("set_auto_parallel_wait_time", cost)
+        self.auto_wait_time = check_nonnegative("set_auto_parallel_wait_time", cost)
 
     def set_auto_parallel_plan(self, plan: Any = None) -> None:
         """Follow a plan in auto parallelism: the tensors that it names are laid out so, the planner chooses the rest.
@@ -179,7 +179,7 @@ class PlannerConfig:
         elif model is not None and not isinstance(model, CostModel):
             rule = "prices are the name of a preset or a CostModel"
             fix = 'set_auto_parallel_cost_model("h100")'
-            raise wrong("set_auto_parallel_cost_model(...)", f"a {type(model).__name__}", rule, fix)
+            raise option_error("set_auto_parallel_cost_model(...)", f"a {type(model).__name__}", rule, fix)
         self.auto_cost = model
 
     def enable_auto_memory(self, mode: str = "AdaptiveMemory", *, memory_limit_bytes: float | None = None) -> None:
@@ -198,10 +198,12 @@ class PlannerConfig:
         """
         if memory_limit_bytes is not None:
             operation = "enable_auto_memory(memory_limit_bytes=...)"
-            if number(operation, memory_limit_bytes) < 1:
-                raise wrong(operation, repr(memory_limit_bytes), "a number of at least 1", "memory_limit_bytes=80e9")
+            if check_nonnegative(operation, memory_limit_bytes) < 1:
+                raise option_error(
+                    operation, repr(memory_limit_bytes), "a number of at least 1", "memory_limit_bytes=80e9"
+                )
         name = AUTO_MEMORY_ALIASES.get(mode, mode) if isinstance(mode, str) else mode
-        mode = one_of("enable_auto_memory", name, AUTO_MEMORY)
+        mode = check_choice("enable_auto_memory", name, AUTO_MEMORY)
         self.auto_memory, self.memory_limit_bytes = mode, memory_limit_bytes
 
     def _auto_text(self) -> str:

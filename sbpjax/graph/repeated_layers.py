@@ -182,14 +182,14 @@ def _form(module) -> tuple:
     for name, value in module.__dict__.items():
         if name.endswith("_hooks"):
             if value:
-                rest.append((name, tuple(_hook(h) for h in value.values())))
+                rest.append((name, tuple(_hashable_hook(h) for h in value.values())))
         elif name not in _TABLES:
-            rest.append((name, _value(value)))
+            rest.append((name, _hashable_value(value)))
     children = tuple((name, None if m is None else _form(m)) for name, m in module._modules.items())
     return type(module), tuple(tensors), tuple(rest), children
 
 
-def _hook(entry):
+def _hashable_hook(entry):
     """Return a hook that only computes, as a hashable that is equal for equal ones.
 
     Raises:
@@ -201,16 +201,16 @@ def _hook(entry):
     return hook, *options
 
 
-def _value(value):
+def _hashable_value(value):
     """Return a plain attribute as a hashable that is equal for equal attributes."""
     if isinstance(value, _PLAIN):
         return type(value), value
     if isinstance(value, (list, tuple)):
-        return type(value), tuple(_value(v) for v in value)
+        return type(value), tuple(_hashable_value(v) for v in value)
     if isinstance(value, (set, frozenset)):
-        return type(value), frozenset(_value(v) for v in value)
+        return type(value), frozenset(_hashable_value(v) for v in value)
     if isinstance(value, dict):
-        return type(value), tuple((_value(k), _value(v)) for k, v in value.items())
+        return type(value), tuple((_hashable_value(k), _hashable_value(v)) for k, v in value.items())
     if isinstance(value, Generator):
         raise NotRepeatableError("it has a generator of its own")
     if isinstance(value, Tensor):
@@ -245,7 +245,7 @@ class _Call(Call):
 
     def key(self) -> tuple:
         """Return a hashable that is equal for calls that one trace serves."""
-        static = tuple(self.forms.get(id(x)) or _static(x) for x in self.leaves if not isinstance(x, Tensor))
+        static = tuple(self.forms.get(id(x)) or _hashable_leaf(x) for x in self.leaves if not isinstance(x, Tensor))
         tensors = [*self.arguments, *self.owned]
         # Which of the tensors are the same one is part of the key: a gradient of ``f(w, w)`` is a sum, that of ``f(w,
         # v)`` is two.
@@ -255,7 +255,7 @@ class _Call(Call):
         return self.structure, static, same, described, mode.grad, mode.autocast and mode.autocast.key
 
 
-def _static(leaf):
+def _hashable_leaf(leaf):
     try:
         hash(leaf)
     except TypeError:
@@ -315,8 +315,8 @@ class _Block:
         random = arrays[count + len(call.owned) :]
         with (
             _hold_tracers(call.owned, owned),
-            _undone([*handles, *call.owned], arrays),
-            _drawing(random),
+            _undo_foreign_writes([*handles, *call.owned], arrays),
+            _traced_randomness(random),
             use_fresh_cache(),
         ):
             result = call.module._call_impl(args, kwargs)
@@ -450,7 +450,7 @@ def _hold_tracers(tensors, tracers):
 
 
 @contextlib.contextmanager
-def _undone(own, tracers):
+def _undo_foreign_writes(own, tracers):
     """Undo writes to other tensors of the surrounding trace, and refuse a block that has done any.
 
     Args:
@@ -489,7 +489,7 @@ def _undone(own, tracers):
 
 
 @contextlib.contextmanager
-def _drawing(random):
+def _traced_randomness(random):
     """Draw from a traced key, counting from a traced number, within the block."""
     if not random:
         before = default_generator._counter

@@ -68,11 +68,11 @@ class GraphStep:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         graph, count = self._graph, self._graph.config.accumulation_steps
         seed = _seed(_start_of_backward(count, graph._g.scaler))
-        with self.scope.active(), self._building(), seed, use_casting(graph.config.casting()):
+        with self.scope.active(), self._forbid_optimizer_steps(), seed, use_casting(graph.config.casting()):
             if count == 1:
                 result = graph.build(*args, **kwargs)
             elif mode.inline:
-                args, kwargs = _first_of(count, Call(args, kwargs))
+                args, kwargs = _first_micro_batch(count, Call(args, kwargs))
                 result = graph.build(*args, **kwargs)
             else:
                 result = _accumulate_grads(graph, self._state, count, Call(args, kwargs), self._sums)
@@ -82,7 +82,7 @@ class GraphStep:
         return result
 
     @contextlib.contextmanager
-    def _building(self):
+    def _forbid_optimizer_steps(self):
         """Refuse steps of the graph's optimizers within the block: the graph makes them after ``build``."""
         before = mode.touch
         owned = {id(entry.optimizer): entry.optimizer for entry in self._graph._g.optimizers}
@@ -103,7 +103,7 @@ class GraphStep:
         scaler, bound = self._graph._g.scaler, self._graph.config.clip_grad_norm
         optimizers = [entry.optimizer for entry in self._graph._g.optimizers]
         if optimizers and all(p.grad is None for o in optimizers for group in o.param_groups for p in group["params"]):
-            raise _no_backward(self._graph, optimizers)
+            raise _no_gradient_error(self._graph, optimizers)
         for optimizer in optimizers:
             _warn_of_others(self._graph, optimizer)
         if scaler is not None:
@@ -141,7 +141,7 @@ def _scaled_rates(optimizer):
             group["lr"] = rate
 
 
-def _no_backward(graph, optimizers: list) -> GraphError:
+def _no_gradient_error(graph, optimizers: list) -> GraphError:
     names, name = ", ".join(type(o).__name__ for o in optimizers), type(graph).__name__
     return GraphError(
         f"{name}.build(...)",
@@ -211,7 +211,7 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
         shapes,
         [jax.ShapeDtypeStruct(x.shape[1:], x.dtype) for x in micros],
     )
-    closed, counts = _of_the_batch(graph, operation, inline_calls(closed), body, len(before), count)
+    closed, counts = _with_batch_counts(graph, operation, inline_calls(closed), body, len(before), count)
     # The key above was drawn on trial. A program without random ops must leave the stream in the state of eager code.
     if not body.random:
         default_generator._counter = drawn
@@ -258,7 +258,7 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
     return body.results.fill_places(map(_join_iterations, outs, body.layouts))
 
 
-def _of_the_batch(graph, operation: str, closed, body: _Body, state: int, count: int) -> tuple:
+def _with_batch_counts(graph, operation: str, closed, body: _Body, state: int, count: int) -> tuple:
     """Return the program of a micro-batch as a part of the batch's, and a function of the batch's counts, or None.
 
     Args:
@@ -279,13 +279,13 @@ def _of_the_batch(graph, operation: str, closed, body: _Body, state: int, count:
         count=count,
     )
     if made.unknown:
-        warn(_no_mean(operation, made.unknown, count))
+        warn(_loss_mean_warning(operation, made.unknown, count))
     jaxpr = made.closed.jaxpr
     kept = jaxpr.replace(outvars=jaxpr.outvars[: outs - body.losses], debug_info=jaxpr.debug_info.with_unknown_names())
     return type(closed)(kept, made.closed.consts), made.values
 
 
-def _no_mean(operation: str, reasons: list[str], count: int) -> str:
+def _loss_mean_warning(operation: str, reasons: list[str], count: int) -> str:
     rule = (
         "the loss of a batch is known from its micro-batches where it is a mean over rows or over a count of the "
         "inputs; of another loss the mean of the micro-batches' is taken, which is not that of the batch"
@@ -297,9 +297,9 @@ def _no_mean(operation: str, reasons: list[str], count: int) -> str:
     return message(operation, "; ".join(reasons), rule, fix)
 
 
-def _first_of(count: int, call: Call) -> tuple[tuple, dict]:
+def _first_micro_batch(count: int, call: Call) -> tuple[tuple, dict]:
     """Return the arguments of the first of several micro-batches."""
-    tensors = [_like(t, logical_value(t)[: t.shape[0] // count]) if t.ndim else t for t in call.tensors]
+    tensors = [_wrap_like(t, logical_value(t)[: t.shape[0] // count]) if t.ndim else t for t in call.tensors]
     return call.rebuilt(tensors)
 
 
@@ -332,12 +332,12 @@ class _Body:
         state, call = self._state, self._call
         tensors = list(call.tensors)
         for i, micro in zip(self._split, micros, strict=True):
-            tensors[i] = _like(call.tensors[i], micro)
+            tensors[i] = _wrap_like(call.tensors[i], micro)
         args, kwargs = call.rebuilt(tensors)
         # A key per micro-batch: with one for all, dropout would drop the same places in each.
         key = jax.random.fold_in(jax.random.wrap_key_data(base), index)
         with state.traced([*arrays, *self._numbers]), default_generator.under_trace(key) as stream, use_fresh_cache():
-            with _losses() as losses:
+            with _collect_losses() as losses:
                 result = self._graph.build(*args, **kwargs)
             self.random = stream.drawn > 0
             if state.kept is not None:
@@ -357,7 +357,7 @@ class _Body:
 
 
 @contextlib.contextmanager
-def _losses():
+def _collect_losses():
     """Collect the tensors that backwards in the block start from."""
     before, mode.losses = mode.losses, []
     try:
@@ -366,7 +366,7 @@ def _losses():
         mode.losses = before
 
 
-def _like(tensor: Tensor, array) -> Tensor:
+def _wrap_like(tensor: Tensor, array) -> Tensor:
     made = wrap_any(array, unpin_layout(tensor.layout))
     note_per_process(made)
     return made.requires_grad_() if tensor.requires_grad else made

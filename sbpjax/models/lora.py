@@ -99,7 +99,7 @@ def attach(
     if rank < 1 or alpha <= 0 or not 0 <= dropout < 1:
         seen = f"rank={rank}, alpha={alpha}, dropout={dropout}"
         raise OpValueError(operation, seen, "1 ≤ rank, 0 < alpha, 0 ≤ dropout < 1", "rank=8, alpha=16.0, dropout=0.0")
-    with _all_or_nothing(model):
+    with _restore_on_error(model):
         for name, parameter in model.named_parameters():
             is_own = name.rpartition(".")[2] in ("lora_a", "lora_b")  # of an adapter that is there already
             parameter.requires_grad_(is_own or any(fnmatchcase(name, pattern) for pattern in also))
@@ -269,18 +269,18 @@ def load(
         if b.shape != (shape[0], rank) or a.shape != (rank, shape[1]) or not rank:
             seen = f"{part.name}: A {list(a.shape)}, B {list(b.shape)}"
             refuse(operation, seen, f"of a rank r, A is [r, {shape[1]}] and B is [{shape[0]}, r]")
-        layer_rank = _of_layer(values, "rank_pattern", part.name, values.get("r", rank))
+        layer_rank = _find_pattern_value(values, "rank_pattern", part.name, values.get("r", rank))
         if layer_rank != rank:
             refuse(operation, f"{part.name}: A of rank {rank}", f"{CONFIG} has the rank {layer_rank}")
         used |= set(keys)
         rows = slice(part.index * layer.out_features, (part.index + 1) * layer.out_features)
-        alpha = _of_layer(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))
-        made[name] = np.asarray(a), np.asarray(b[rows]), float(alpha) / _root(values, rank)
+        alpha = _find_pattern_value(values, "alpha_pattern", part.name, values.get("lora_alpha", 8))
+        made[name] = np.asarray(a), np.asarray(b[rows]), float(alpha) / _rslora_divisor(values, rank)
     also = _whole_parameters(model, weights, arrays, operation)
     left = sorted(set(arrays) - used - {part.name for part in also.values()})
     if left or not made:
         refuse(operation, f"{left[0] if left else 'no adapted layer'}", "every tensor belongs to a linear layer")
-    with _all_or_nothing(model, also):
+    with _restore_on_error(model, also):
         model.requires_grad_(False)
         for name, (a, b, scale) in made.items():
             layer = LoraLinear(linear[name], len(a), scale, values.get("lora_dropout") or 0.0)
@@ -308,7 +308,7 @@ def _whole_parameters(
 
 
 @contextlib.contextmanager
-def _all_or_nothing(model: nn.Module, written: Collection[str] = ()) -> Iterator[None]:
+def _restore_on_error(model: nn.Module, written: Collection[str] = ()) -> Iterator[None]:
     """Give a model its linear layers, what is trained, and some parameters back if the block raises."""
     modules = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     trained = [(p, p.requires_grad) for p in model.parameters()]
@@ -335,11 +335,11 @@ def _write(model: nn.Module, name: str, value: np.ndarray) -> None:
     parameter.requires_grad_(True)
 
 
-def _of_layer(values: dict[str, Any], pattern: str, name: str, otherwise: float) -> float:
+def _find_pattern_value(values: dict[str, Any], pattern: str, name: str, otherwise: float) -> float:
     """Return the rank or alpha of a layer: that of the first name of a pattern that it ends with."""
     fits = (a for key, a in (values.get(pattern) or {}).items() if name == key or name.endswith(f".{key}"))
     return next(fits, otherwise)
 
 
-def _root(values: dict[str, Any], rank: int) -> float:
+def _rslora_divisor(values: dict[str, Any], rank: int) -> float:
     return rank**0.5 if values.get("use_rslora") else rank

@@ -92,7 +92,7 @@ class Layouts:
         cut = [f"{name}.{i}" for name in lists for i, _ in enumerate(model.get_submodule(name).children())]
         self.numbers = {name: number for number, name in enumerate(cut)}  # of the blocks that a pipeline cuts
         self._check()
-        self.of = {name: self._of(name, p) for name, p in model.named_parameters()}
+        self.of = {name: self._placement_and_sbp(name, p) for name, p in model.named_parameters()}
 
     def _check(self) -> None:
         blocks = len(self.numbers)
@@ -106,14 +106,14 @@ class Layouts:
                 rule = f"{self.spec.equation}: every rank of an axis has a part, {axis}={size} ≤ {units} {name}"
                 self._refuse(f"{units} {name}", rule, f"{axis}={units} at most")
 
-    def _of(self, name: str, parameter: flow.Tensor) -> tuple[flow.placement, list[Any]]:
+    def _placement_and_sbp(self, name: str, parameter: flow.Tensor) -> tuple[flow.placement, list[Any]]:
         axes = self._logical_axes(name)
         if axes is None or len(axes) != parameter.ndim:
             near = nearest(name, self.sharding.logical_axes)
             seen = f"{name} of shape {tuple(parameter.shape)}" + ("" if axes is None else f", logical axes {axes}")
             rule = "every parameter matches a row of the table, with a logical axis for each of its dims"
             self._refuse(seen, rule, f"add a row for {name!r}" + (f", as for {near!r}" if near else ""))
-        kept = tuple("whole" if self._stays_whole(p) else p for p in axes or ())
+        kept = tuple("whole" if self._is_indivisible(p) else p for p in axes or ())
         return self.places[self.stage(name)], self.spec.sbp(kept)
 
     def _logical_axes(self, name: str) -> tuple[str, ...] | None:
@@ -123,7 +123,7 @@ class Layouts:
             return of_weight and (("whole", of_weight[1]) if last == "lora_a" else (of_weight[0], "whole"))
         return next((p for pattern, p in self.sharding.logical_axes.items() if fnmatchcase(name, pattern)), None)
 
-    def _stays_whole(self, name: str) -> bool:
+    def _is_indivisible(self, name: str) -> bool:
         axis = self.spec.axis_rules.get(name)
         size = getattr(self.spec, axis) if axis else 1
         return name in self.sharding.replicated and self.axis_sizes.get(name, size) % size != 0

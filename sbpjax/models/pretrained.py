@@ -149,7 +149,7 @@ def save_pretrained(
                 if any(fnmatchcase(file.name, pattern) for pattern in CARRIED):
                     shutil.copyfile(file, partial / file.name)
     for file, names in files.items():
-        save_safetensors(tensors.only(names), partial / file, {"format": "pt"})
+        save_safetensors(tensors.select(names), partial / file, {"format": "pt"})
     if is_first:
         if len(files) > 1:
             table = {name: file for file, names in files.items() for name in names}

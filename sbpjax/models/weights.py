@@ -170,7 +170,7 @@ class FileTensors(Mapping):
             for row in part.rows(tuple(parameter.shape)):
                 self.parts.setdefault(row.name, []).append((row, parameter))
 
-    def only(self, names: Collection[str]) -> FileTensors:
+    def select(self, names: Collection[str]) -> FileTensors:
         """Return the same with some of the tensors alone."""
         found = FileTensors(())
         found.parts = {name: self.parts[name] for name in names}

@@ -10,7 +10,7 @@ import numpy as np
 
 from sbpjax._core.ops.dims import fail
 from sbpjax.nn.module import Module
-from sbpjax.nn.names import no_key, no_module
+from sbpjax.nn.names import missing_key_error, not_module_error
 
 
 def _index(index: int, length: int) -> int:
@@ -64,7 +64,7 @@ class _Indexed(Module):
     def insert(self, index: int, module: Module):
         """Put `module` before position `index`; return self."""
         if not isinstance(module, Module):
-            raise no_module(f"{type(self).__name__}.insert({index!r}, ...)", module)
+            raise not_module_error(f"{type(self).__name__}.insert({index!r}, ...)", module)
         modules = list(self)
         modules.insert(index, module)
         self._renumber(modules)
@@ -225,7 +225,7 @@ class ModuleDict(Module):
 
     def _require_key(self, key: str) -> str:
         if key not in self._modules:
-            raise no_key(self, key)
+            raise missing_key_error(self, key)
         return key
 
     def __len__(self) -> int:

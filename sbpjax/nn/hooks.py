@@ -88,7 +88,7 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
     output = None
     try:
         for hook in GLOBAL_FORWARD_PRE.values():
-            args = _pre_result(hook(module, args), args)
+            args = _arguments_after_hook(hook(module, args), args)
         for hook, with_kwargs in list(module._forward_pre_hooks.values()):
             if with_kwargs:
                 result = hook(module, args, kwargs)
@@ -103,7 +103,7 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
                         )
                     args, kwargs = result
             else:
-                args = _pre_result(hook(module, args), args)
+                args = _arguments_after_hook(hook(module, args), args)
         watched = module._backward_pre_hooks or module._backward_hooks or GLOBAL_BACKWARD or GLOBAL_BACKWARD_PRE
         full = _BackwardHooks(module) if watched else None
         if full is not None:
@@ -129,7 +129,7 @@ def call_with_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
         raise
 
 
-def _pre_result(result: Any, args: tuple) -> tuple:
+def _arguments_after_hook(result: Any, args: tuple) -> tuple:
     if result is None:
         return args
     return result if isinstance(result, tuple) else (result,)
@@ -157,11 +157,11 @@ class _BackwardHooks:
                 self._run(None)
             return grads
 
-        return _through_identity(output, on_backward)
+        return _attach_backward_hook(output, on_backward)
 
     def watch_inputs(self, args: tuple) -> tuple:
         self.inputs_need_grad = is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args)
-        return _through_identity(args, self._run)
+        return _attach_backward_hook(args, self._run)
 
     def _run(self, grads: tuple | None) -> tuple | None:
         for hook in [*GLOBAL_BACKWARD.values(), *self.module._backward_hooks.values()]:
@@ -171,7 +171,7 @@ class _BackwardHooks:
         return grads
 
 
-def _through_identity(value: Any, on_backward: Callable[[Any], Any]) -> Any:
+def _attach_backward_hook(value: Any, on_backward: Callable[[Any], Any]) -> Any:
     """Return `value` with its tensors passed through one identity node whose backward calls `on_backward`."""
     single = isinstance(value, Tensor)
     if not single and not isinstance(value, (tuple, list)):

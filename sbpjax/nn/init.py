@@ -280,7 +280,7 @@ def calc_fan(shape: tuple[int, ...], mode: str, data_format: str) -> int | float
     return {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
 
 
-def _old(initialise):
+def _deprecated_alias(initialise):
     """Return an initialiser under its old name, without the underscore; it fills in place nevertheless."""
 
     def old(*args: Any, **kwargs: Any) -> Tensor:
@@ -294,7 +294,7 @@ def _old(initialise):
     return old
 
 
-uniform, normal, constant, eye, dirac = map(_old, (uniform_, normal_, constant_, eye_, dirac_))
-xavier_uniform, xavier_normal = map(_old, (xavier_uniform_, xavier_normal_))
-kaiming_uniform, kaiming_normal = map(_old, (kaiming_uniform_, kaiming_normal_))
-orthogonal, sparse = map(_old, (orthogonal_, sparse_))
+uniform, normal, constant, eye, dirac = map(_deprecated_alias, (uniform_, normal_, constant_, eye_, dirac_))
+xavier_uniform, xavier_normal = map(_deprecated_alias, (xavier_uniform_, xavier_normal_))
+kaiming_uniform, kaiming_normal = map(_deprecated_alias, (kaiming_uniform_, kaiming_normal_))
+orthogonal, sparse = map(_deprecated_alias, (orthogonal_, sparse_))

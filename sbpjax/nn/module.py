@@ -95,7 +95,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
         elif args or kwargs:
-            raise _names.takes_nothing(self, args, kwargs)
+            raise _names.unexpected_arguments_error(self, args, kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled or copied state; tables that an older one lacks start empty."""
@@ -111,7 +111,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the module's result; every subclass overrides this."""
-        raise _names.no_forward(self)
+        raise _names.missing_forward_error(self)
 
     def __call__(self: _HasForward[_P, _R], *args: _P.args, **kwargs: _P.kwargs) -> _R:
         if mode.blocks is not None:
@@ -143,9 +143,9 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         """
         _names.check_name(self, name, self._table_of("_parameters", "parameters"), "parameter")
         if param is not None and not isinstance(param, Parameter):
-            raise _names.wrong_kind(self, name, param, "parameter")
+            raise _names.wrong_kind_error(self, name, param, "parameter")
         if param is not None and param.grad_fn is not None:
-            raise _names.no_leaf(self, name)
+            raise _names.non_leaf_error(self, name)
         for hook in _hooks.GLOBAL_PARAMETER.values():
             result = hook(self, name, param)
             param = param if result is None else result
@@ -161,7 +161,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         """
         _names.check_name(self, name, self._table_of("_buffers", "buffer"), "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise _names.wrong_kind(self, name, tensor, "buffer")
+            raise _names.wrong_kind_error(self, name, tensor, "buffer")
         for hook in _hooks.GLOBAL_BUFFER.values():
             result = hook(self, name, tensor)
             tensor = tensor if result is None else result
@@ -174,7 +174,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
     def add_module(self, name: str, module: Module | None) -> None:
         """Register a child module under `name`."""
         if not isinstance(module, Module) and module is not None:
-            raise _names.no_module(f"{type(self).__name__}.add_module({name!r}, ...)", module)
+            raise _names.not_module_error(f"{type(self).__name__}.add_module({name!r}, ...)", module)
         _names.check_name(self, name, self._table_of("_modules", "module"), "module")
         for hook in _hooks.GLOBAL_MODULE.values():
             result = hook(self, name, module)
@@ -187,7 +187,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
 
     def _table_of(self, table: str, noun: str) -> dict:
         if table not in self.__dict__:
-            raise _names.not_initialised(self, noun)
+            raise _names.not_initialised_error(self, noun)
         return self.__dict__[table]
 
     def __getattr__(self, name: str) -> Any:
@@ -196,7 +196,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         for table in _TABLES:
             if table in fields and name in fields[table]:
                 return fields[table][name]
-        raise _names.no_attribute(self, name)
+        raise _names.missing_attribute_error(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = self.__dict__
@@ -213,11 +213,11 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
             self._modules[name] = value
         elif name in fields.get("_parameters", ()):
             if value is not None:
-                raise _names.wrong_kind(self, name, value, "parameter")
+                raise _names.wrong_kind_error(self, name, value, "parameter")
             self._parameters[name] = None
         elif name in fields.get("_modules", ()):
             if value is not None:
-                raise _names.wrong_kind(self, name, value, "child module")
+                raise _names.wrong_kind_error(self, name, value, "child module")
             self._modules[name] = None
         elif isinstance(value, Buffer) and "_buffers" in fields:
             self._drop_name(name, "_buffers")
@@ -225,7 +225,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
             self.register_buffer(name, value, value.persistent)
         elif name in fields.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
-                raise _names.wrong_kind(self, name, value, "buffer")
+                raise _names.wrong_kind_error(self, name, value, "buffer")
             self._buffers[name] = value
         else:
             object.__setattr__(self, name, value)
@@ -325,10 +325,12 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         for name in target.split(".") if target else ():
             known = (path for path, _ in self.named_modules())
             if not hasattr(module, name):
-                raise _names.no_target(self, target, f"{type(module).__name__} has no attribute `{name}`", known)
+                raise _names.missing_target_error(
+                    self, target, f"{type(module).__name__} has no attribute `{name}`", known
+                )
             module = getattr(module, name)
             if not isinstance(module, Module):
-                raise _names.no_target(self, target, f"`{name}` is not an nn.Module", known)
+                raise _names.missing_target_error(self, target, f"`{name}` is not an nn.Module", known)
         return module
 
     def _tensor_named(self, target: str, table: str, noun: str) -> Any:
@@ -336,7 +338,7 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         module = self.get_submodule(path)
         if name not in module.__dict__[table]:
             known = (path for path, _ in self._members_of(table, "", True, False))
-            raise _names.no_target(self, target, f"`{target}` is not {noun} of {type(self).__name__}", known)
+            raise _names.missing_target_error(self, target, f"`{target}` is not {noun} of {type(self).__name__}", known)
         return module.__dict__[table][name]
 
     def get_parameter(self, target: str) -> Parameter:
@@ -362,9 +364,9 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
         parent = self.get_submodule(path)
         if strict and not hasattr(parent, name):
             known = (path for path, _ in self.named_modules())
-            raise _names.no_target(self, target, f"{type(parent).__name__} has no attribute `{name}`", known)
+            raise _names.missing_target_error(self, target, f"{type(parent).__name__} has no attribute `{name}`", known)
         if not isinstance(module, Module):
-            raise _names.no_module(f"set_submodule({target!r}, ...)", module)
+            raise _names.not_module_error(f"set_submodule({target!r}, ...)", module)
         setattr(parent, name, module)
 
     # -- modes and gradients

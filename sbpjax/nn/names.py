@@ -61,7 +61,7 @@ def _has(module: Module, name: str) -> bool:
     return name in fields or hasattr(type(module), name) or any(name in fields[table] for table in _TABLES)
 
 
-def wrong_kind(module: Module, name: str, value: Any, noun: str) -> OpTypeError:
+def wrong_kind_error(module: Module, name: str, value: Any, noun: str) -> OpTypeError:
     """Return the error for a value that is no parameter, buffer or child module where one is needed."""
     needed, fix = _NEEDED[noun]
     return OpTypeError(
@@ -72,7 +72,7 @@ def wrong_kind(module: Module, name: str, value: Any, noun: str) -> OpTypeError:
     )
 
 
-def no_leaf(module: Module, name: str) -> OpValueError:
+def non_leaf_error(module: Module, name: str) -> OpValueError:
     """Return the error for a parameter that was computed."""
     return OpValueError(
         f"{type(module).__name__}.{name} = parameter",
@@ -82,14 +82,14 @@ def no_leaf(module: Module, name: str) -> OpValueError:
     )
 
 
-def no_module(operation: str, value: Any) -> OpTypeError:
+def not_module_error(operation: str, value: Any) -> OpTypeError:
     """Return the error for a value that is no module where one is needed."""
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
     fix = f"make an instance: {kind}(...)" if isinstance(value, type) else "pass an nn.Module"
     return OpTypeError(operation, repr(value)[:60], f"{kind} is not a Module subclass", fix)
 
 
-def not_initialised(module: Module, noun: str) -> ModuleAttributeError:
+def not_initialised_error(module: Module, noun: str) -> ModuleAttributeError:
     """Return the error for an assignment before the base class is ready."""
     name = type(module).__name__
     return ModuleAttributeError(
@@ -100,7 +100,7 @@ def not_initialised(module: Module, noun: str) -> ModuleAttributeError:
     )
 
 
-def takes_nothing(module: Module, args: tuple, kwargs: dict) -> OpTypeError:
+def unexpected_arguments_error(module: Module, args: tuple, kwargs: dict) -> OpTypeError:
     """Return the error for arguments that reach the base class."""
     name = type(module).__name__
     given = f"unexpected keyword argument '{next(iter(kwargs))}'" if kwargs else f"{len(args) + 1} were given"
@@ -112,7 +112,7 @@ def takes_nothing(module: Module, args: tuple, kwargs: dict) -> OpTypeError:
     return OpTypeError(f"{name}(...)", f"{len(args)} arguments, {list(kwargs)}", rule, "super().__init__()")
 
 
-def no_forward(module: Module) -> ModuleMethodError:
+def missing_forward_error(module: Module) -> ModuleMethodError:
     """Return the error for a module without a `forward`."""
     name = type(module).__name__
     return ModuleMethodError(
@@ -123,7 +123,7 @@ def no_forward(module: Module) -> ModuleMethodError:
     )
 
 
-def no_extra_state(module: Module, method: str) -> OpError:
+def missing_extra_state_error(module: Module, method: str) -> OpError:
     """Return the error for `get_extra_state` and `set_extra_state` where a class has not defined them."""
     return OpError(
         f"{type(module).__name__}.{method}()",
@@ -133,7 +133,7 @@ def no_extra_state(module: Module, method: str) -> OpError:
     )
 
 
-def no_attribute(module: Module, name: str) -> ModuleAttributeError:
+def missing_attribute_error(module: Module, name: str) -> ModuleAttributeError:
     """Return the error for a missing attribute; its fix lists existing names."""
     kind = type(module).__name__
     fields = module.__dict__
@@ -148,7 +148,7 @@ def no_attribute(module: Module, name: str) -> ModuleAttributeError:
     return error
 
 
-def no_target(module: Module, target: str, rule: str, known: Iterable[str]) -> ModuleAttributeError:
+def missing_target_error(module: Module, target: str, rule: str, known: Iterable[str]) -> ModuleAttributeError:
     """Return the error for a dotted name that does not exist."""
     operation = f"{type(module).__name__}: looking up {target!r}"
     names = [n for n in known if n]
@@ -156,7 +156,7 @@ def no_target(module: Module, target: str, rule: str, known: Iterable[str]) -> M
     return ModuleAttributeError(operation, seen, rule, _nearest(target, names))
 
 
-def no_key(module: Module, key: Any) -> ModuleKeyError:
+def missing_key_error(module: Module, key: Any) -> ModuleKeyError:
     """Return the error for a key that a dict of modules or parameters lacks."""
     known: list[str] = [*module._modules, *module._parameters]
     seen = f"keys {', '.join(map(repr, known))}" if known else "no keys"
@@ -164,7 +164,7 @@ def no_key(module: Module, key: Any) -> ModuleKeyError:
     return ModuleKeyError(f"{type(module).__name__}[{key!r}]", seen, rule, _nearest(str(key), known))
 
 
-def needs_tensor(operation: str, value: Any) -> OpTypeError:
+def not_tensor_error(operation: str, value: Any) -> OpTypeError:
     """Return the error for a value that is no tensor where one is needed."""
     return OpTypeError(operation, f"a {type(value).__name__}", "it must be a Tensor", "wrap it: sbpjax.tensor(...)")
 

@@ -7,7 +7,7 @@ from typing import Any
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.storage.payload import share_storage_of
-from sbpjax.nn.names import needs_tensor
+from sbpjax.nn.names import not_tensor_error
 
 
 class Parameter(Tensor):
@@ -33,7 +33,7 @@ class Parameter(Tensor):
         if data is None:
             data = creation.empty(0)
         if not isinstance(data, Tensor):
-            raise needs_tensor("nn.Parameter(data)", data)
+            raise not_tensor_error("nn.Parameter(data)", data)
         share_storage_of(self, data.detach())
         if requires_grad and (self.dtype.is_floating_point or self.dtype.is_complex):
             self.requires_grad_(True)
@@ -56,7 +56,7 @@ class Buffer(Tensor):
         if data is None:
             data = creation.empty(0)
         if not isinstance(data, Tensor):
-            raise needs_tensor("nn.Buffer(data)", data)
+            raise not_tensor_error("nn.Buffer(data)", data)
         share_storage_of(self, data.detach())
         self.persistent = persistent
 

@@ -11,7 +11,7 @@ from typing import Any
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax.nn.module import Module
-from sbpjax.nn.names import no_key
+from sbpjax.nn.names import missing_key_error
 from sbpjax.nn.parameter import Parameter
 
 
@@ -110,7 +110,7 @@ class ParameterDict(Module):
 
     def _require_key(self, key: str) -> str:
         if key not in self._keys:
-            raise no_key(self, key)
+            raise missing_key_error(self, key)
         return key
 
     def __getitem__(self, key: str) -> Any:

@@ -20,7 +20,7 @@ from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import tensor as _tensor
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, StateDictError
-from sbpjax.nn.names import no_extra_state
+from sbpjax.nn.names import missing_extra_state_error
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import broadcast
 
@@ -35,11 +35,11 @@ class ExtraState:
 
     def get_extra_state(self) -> Any:
         """Return further state for `state_dict`; override together with `set_extra_state`."""
-        raise no_extra_state(self, "get_extra_state")
+        raise missing_extra_state_error(self, "get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
         """Restore the state that `get_extra_state` returned; override together with it."""
-        raise no_extra_state(self, "set_extra_state")
+        raise missing_extra_state_error(self, "set_extra_state")
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -119,7 +119,7 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
     found = LoadFindings()
     visited: list[Module] = []
 
-    def look(child: Module, local_state: dict, prefix: str) -> None:
+    def load_child(child: Module, local_state: dict, prefix: str) -> None:
         local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
         if assign:
             local_metadata = {**local_metadata, "assign_to_params_buffers": True}
@@ -127,10 +127,10 @@ def load_state_dict(module: Module, state: Mapping[str, Any], strict: bool, assi
         for name, grandchild in child._modules.items():
             if grandchild is not None:
                 start = f"{prefix}{name}."
-                look(grandchild, {k: v for k, v in local_state.items() if k.startswith(start)}, start)
+                load_child(grandchild, {k: v for k, v in local_state.items() if k.startswith(start)}, start)
         visited.append(child)
 
-    look(module, state, "")
+    load_child(module, state, "")
     incompatible = IncompatibleKeys(missing, unexpected)
     hooks = [(child, hook) for child in visited for hook in child._load_state_dict_post_hooks.values()]
     if not hooks:  # a hook sees the loaded module, and may take keys off the lists
@@ -198,7 +198,7 @@ def load_own(
             continue
         value = state[key]
         if isinstance(value, np.ndarray):
-            value = _as_lies(value, tensor)
+            value = _to_target_devices(value, tensor)
         if not isinstance(value, Tensor):
             errors.append(f'"{key}" is a {type(value).__name__}, not a sbpjax.Tensor')
             continue
@@ -226,7 +226,7 @@ def load_own(
         _find_unexpected(module, state, prefix, unexpected)
 
 
-def _as_lies(value: np.ndarray, target: Tensor) -> Tensor:
+def _to_target_devices(value: np.ndarray, target: Tensor) -> Tensor:
     """Return an array as a tensor on the target's devices; for a global target it is the logical value."""
     if not target.is_global:
         return _tensor(value)

@@ -27,7 +27,7 @@ from sbpjax.optim import mark_row_table
 from sbpjax.utils.interrupts import commit, make_assigner
 
 from . import ranks
-from .device_rows import DeviceRows, first, host
+from .device_rows import DeviceRows, host, initial_state_value
 from .prefetch import PrefetchedBatch
 from .slots import Plan, Slots
 from .store import MASTER, VALUE, RowStore
@@ -103,7 +103,7 @@ class Cache:
             self._waits |= writes and not whole_step
         found, start = [], 0
         for request, part in zip(requests, parts, strict=True):
-            found.append(_placed_like(slots[start : start + len(part[0])], request.keys, request.note[0]))
+            found.append(_slots_tensor_like(slots[start : start + len(part[0])], request.keys, request.note[0]))
             start += len(part[0])
         return found
 
@@ -131,7 +131,7 @@ class Cache:
                 if not is_good or (writes and not entry.writes):
                     return None
                 if writes:  # once more: a snapshot may have been made since
-                    self.slots_now().will_change(entry.plan.slots[at])
+                    self.slots_now().mark_changed(entry.plan.slots[at])
                 return self._pad_slots(entry.plan.slots[at], tables, keys)
         return None
 
@@ -173,7 +173,7 @@ class Cache:
                 plan, values = self.plan(entry, writes)
             except TableError as why:
                 error = why
-            ranks.raise_together(operation, error, ranks.largest(int(error is not None))[0])
+            ranks.raise_on_all(operation, error, ranks.all_reduce_max(int(error is not None))[0])
             self.enter(entry, plan, values)
             self.apply(entry)
             return self._pad_slots(back(plan.slots + np.int32(self.offset)), tables, keys)
@@ -200,7 +200,7 @@ class Cache:
     def _move(self, entry: PrefetchedBatch, plan: Plan) -> None:
         agreed = len(plan.save_slots), len(plan.load_slots)
         if self.device.spans_processes:
-            agreed = ranks.largest(*agreed)
+            agreed = ranks.all_reduce_max(*agreed)
         if not entry.is_read:  # later its slots hold other rows
             out = self.device.gather(plan.save_slots + self.offset, agreed[0])
             left = [(plan.save_rows, out)] if len(plan.save_rows) else []
@@ -276,7 +276,7 @@ class Cache:
         self._check_states(states)
         columns = dict(self.store.columns)
         for name in states:
-            fill = 0.0 if name == MASTER else first(found[name])
+            fill = 0.0 if name == MASTER else initial_state_value(found[name])
             if name in columns:
                 columns[name].fill = fill
             else:
@@ -286,7 +286,7 @@ class Cache:
                     columns[name].data[live] = self.store.read(VALUE, live)
         # What the new tensors hold belongs to no row.
         cleared = [] if self.slots is None else self.slots.clear_assignments()
-        commit(make_assigner([(self.store, "columns", columns), *self.device.taking(found), *cleared]))
+        commit(make_assigner([(self.store, "columns", columns), *self.device.assignments_to_take(found), *cleared]))
 
     def _check_states(self, states: list[str]) -> None:
         optimizer = self.device.optimizer()
@@ -326,7 +326,7 @@ class Cache:
             self.apply(self.unapplied[0])
         self.take_saved()
         slots, rows = self.slots_now().changed()
-        agreed = (lambda n: ranks.largest(n)[0]) if self.device.spans_processes else (lambda n: n)
+        agreed = (lambda n: ranks.all_reduce_max(n)[0]) if self.device.spans_processes else (lambda n: n)
         for name, values in self.device.read(slots + self.offset, agreed).items():
             self.store.write(name, rows, values)
         self.slots_now().saved(self.oldest if self._waits else None)
@@ -344,7 +344,7 @@ class Cache:
         return float("nan") if slots is None or not total else slots.hits / total
 
 
-def _placed_like(slots: np.ndarray, keys: flow.Tensor, operation: str) -> flow.Tensor:
+def _slots_tensor_like(slots: np.ndarray, keys: flow.Tensor, operation: str) -> flow.Tensor:
     """Return slots as a tensor of the shape and the layout of keys; of both rows where tables stand beside the ids."""
     shape = tuple((keys.to_local() if keys.is_global else keys).shape)
     slots = slots.astype(np.int32, copy=False)

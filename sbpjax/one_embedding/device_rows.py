@@ -22,7 +22,7 @@ _LEAST = 256
 _BLOCK = 1 << 16
 
 
-def _reader(tensors: list) -> Callable:
+def _compile_reader(tensors: list) -> Callable:
     """Return a compiled function that reads rows of tensors."""
 
     def read(slots: Any) -> list:
@@ -32,7 +32,7 @@ def _reader(tensors: list) -> Callable:
     return flow.compile(read, state=tensors)
 
 
-def _writer(tensors: list) -> Callable:
+def _compile_writer(tensors: list) -> Callable:
     """Return a compiled function that writes rows of tensors in place."""
 
     def write(slots: Any, *values: Any) -> None:
@@ -98,13 +98,13 @@ class DeviceRows:
             optimizer.prepare()
         return self._states(optimizer.state.get(self.weight, {}))
 
-    def taking(self, found: dict[str, Any]) -> list[Assignment]:
+    def assignments_to_take(self, found: dict[str, Any]) -> list[Assignment]:
         """Return the assignments that take tensors of `new_states`; what they hold is not looked at."""
         return [(self, "_tensors", found), (self, "_read", None), (self, "_write", None)]
 
-    def forgetting(self) -> list[Assignment]:
+    def assignments_to_reset(self) -> list[Assignment]:
         """Return the assignments that let `new_states` return the optimizer's tensors: rows of another store come."""
-        return self.taking({VALUE: self.weight})
+        return self.assignments_to_take({VALUE: self.weight})
 
     def gather(self, slots: np.ndarray, agreed: int) -> list:
         """Return the rows of slots, for every name, as tensors that may still be computed.
@@ -116,7 +116,7 @@ class DeviceRows:
         if not agreed:
             return []
         if self._read is None:
-            self._read = _reader(list(self._tensors.values()))
+            self._read = _compile_reader(list(self._tensors.values()))
         return self._read(self._place_array(_pad_slots(slots, _bucket(agreed), self._last)))
 
     def scatter(self, slots: np.ndarray, values: list[np.ndarray], agreed: int) -> None:
@@ -130,7 +130,7 @@ class DeviceRows:
         if not agreed:
             return
         if self._write is None:
-            self._write = _writer(list(self._tensors.values()))
+            self._write = _compile_writer(list(self._tensors.values()))
         count = _bucket(agreed)
         into = self._place_array(_pad_slots(slots, count, slots[-1] if len(slots) else self._last))
         rows = []
@@ -158,7 +158,7 @@ class DeviceRows:
 
     def _last_row(self, name: str) -> np.ndarray:
         tensor = self._tensors[name]
-        fill = 0.0 if name in (VALUE, MASTER) else first(tensor)
+        fill = 0.0 if name in (VALUE, MASTER) else initial_state_value(tensor)
         return np.full((1, self.weight.shape[1]), fill, tensor.dtype.np)
 
     def _place_array(self, array: np.ndarray) -> Any:
@@ -167,7 +167,7 @@ class DeviceRows:
         local = flow.tensor(array)
         if self.spans_processes:  # each process has rows of its own
             return local.to_global(self.weight.placement, flow.sbp.split(0))
-        return local.to_global(self.weight.placement, _everywhere(self.weight))
+        return local.to_global(self.weight.placement, _broadcast_sbp(self.weight))
 
     def check_layout(self) -> None:
         """Raise unless each process has slots of its own."""
@@ -182,10 +182,10 @@ class DeviceRows:
                 )
 
 
-def first(state: Any) -> float:
+def initial_state_value(state: Any) -> float:
     """Return what a state of the optimizer holds before the first step."""
     row = state[-1:]
-    return float((row.to_global(sbp=_everywhere(row)).to_local() if row.is_global else row).numpy()[0, 0])
+    return float((row.to_global(sbp=_broadcast_sbp(row)).to_local() if row.is_global else row).numpy()[0, 0])
 
 
 def host(t: Any) -> np.ndarray:
@@ -193,7 +193,7 @@ def host(t: Any) -> np.ndarray:
     return (t.to_local() if t.is_global else t).numpy()
 
 
-def _everywhere(t: Any) -> list:
+def _broadcast_sbp(t: Any) -> list:
     return [flow.sbp.broadcast] * len(t.placement.hierarchy)
 
 

@@ -110,7 +110,7 @@ def announce_batches(cache: Any, loader: Iterable, keys: Callable[[Any], Any], w
                 return
             cache.announced.append(entry)
             yield batch
-            _leave(cache)
+            _apply_finished_batches(cache)
     finally:
         loop.is_over = True
         while thread.is_alive():
@@ -203,7 +203,7 @@ def _plan(cache: Any, entry: PrefetchedBatch, writes: bool) -> None:
             entry.ready.set()
 
 
-def _leave(cache: Any) -> None:
+def _apply_finished_batches(cache: Any) -> None:
     """Let batches go whose step is over, or that got none; the thread waits for them."""
     while cache.announced:
         entry = cache.announced[0]

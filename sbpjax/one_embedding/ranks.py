@@ -38,7 +38,7 @@ def owner_of(tables: np.ndarray, keys: np.ndarray, count: int) -> np.ndarray:
     return ((hash_keys(tables, keys) >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
 
 
-def largest(*numbers: int) -> tuple[int, ...]:
+def all_reduce_max(*numbers: int) -> tuple[int, ...]:
     """Return the largest of each number over all processes."""
     if size() == 1:
         return numbers
@@ -47,7 +47,7 @@ def largest(*numbers: int) -> tuple[int, ...]:
     return tuple(int(n) for n in found.numpy())
 
 
-def raise_together(operation: str, error: TableError | None, failed: int) -> None:
+def raise_on_all(operation: str, error: TableError | None, failed: int) -> None:
     """Raise on every process what one of them found, so that none waits for the others."""
     if error is not None:
         raise error
@@ -75,8 +75,8 @@ def exchange(
     owners = owner_of(tables, keys, count)
     order = np.argsort(owners, kind="stable")
     sent = np.bincount(owners, minlength=count)
-    most, failed = largest(int(sent.max()), int(error is not None))
-    raise_together(operation, error, failed)
+    most, failed = all_reduce_max(int(sent.max()), int(error is not None))
+    raise_on_all(operation, error, failed)
     room = max(_LEAST, 1 << max(0, most - 1).bit_length())
     # Per owner the number of keys, the keys and their tables, behind each other.
     block = np.zeros((count, 1 + 2 * room), np.int64)

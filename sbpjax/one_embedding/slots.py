@@ -90,7 +90,7 @@ class Slots:
         Raises:
             TableError: the rows do not fit beside those that stay.
         """
-        self._cover(rows)
+        self._grow_slots(rows)
         slots = self._slot_of.take(rows)
         lacking = np.flatnonzero(slots < 0)
         missing = rows[lacking]
@@ -137,11 +137,11 @@ class Slots:
         """
         self._changed[slice(None) if before is None else self._last < before] = False
 
-    def will_change(self, slots: np.ndarray) -> None:
+    def mark_changed(self, slots: np.ndarray) -> None:
         """Take note that a step is about to change rows."""
         self._changed[slots] = True
 
-    def _cover(self, rows: np.ndarray) -> None:
+    def _grow_slots(self, rows: np.ndarray) -> None:
         need = int(rows.max()) + 1 if len(rows) else 0
         if need > len(self._slot_of):
             grown = np.full(max(need, 2 * len(self._slot_of)), _NEVER, np.int32)
@@ -163,7 +163,7 @@ class Slots:
             end = good[-1] + 1 if len(good) else len(queue)
             queue, queue_last = (queue[end:], queue_last[end:]) if lack == 0 else (queue[:0], queue[:0])
             if lack and scanned:
-                raise self._too_many(rows, wanted, oldest)
+                raise self._too_many_keys_error(rows, wanted, oldest)
             if lack:
                 last = self._last[: self._unused].copy()
                 if len(found) > 1:
@@ -175,7 +175,7 @@ class Slots:
         numbers = [(self, "_unused", self._unused + unused), (self, "_queue", queue), (self, "_queue_last", queue_last)]
         return np.concatenate(found), numbers
 
-    def _too_many(self, rows: np.ndarray, wanted: int, oldest: int) -> TableError:
+    def _too_many_keys_error(self, rows: np.ndarray, wanted: int, oldest: int) -> TableError:
         distinct = len(np.unique(rows))
         held = int((self._last >= oldest).sum()) + wanted - distinct
         seen = f"{distinct:,} different keys in a step"

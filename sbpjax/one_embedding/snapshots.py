@@ -85,7 +85,7 @@ class Snapshots:
         except TableError as why:
             error = why
         # All know whether all have written: a part that lacks is no snapshot.
-        failed = ranks.largest(int(error is not None))[0]
+        failed = ranks.all_reduce_max(int(error is not None))[0]
         if failed:
             ranks.barrier()
             if ranks.rank() == 0:
@@ -132,7 +132,7 @@ class Snapshots:
             raise TableError(
                 f"load_snapshot({name!r:.80})", "no name of a snapshot", rule, "snapshot_names() lists them"
             )
-        path = _there(folder, name)
+        path = _existing_path(folder, name)
         if not os.path.isdir(path):
             found = self.names()
             seen = f"snapshots there: {', '.join(found[-4:])}" if found else "no snapshot there"
@@ -152,7 +152,7 @@ class Snapshots:
         for value in (each[VALUE] for each in files):
             if value.dtype != dtype:
                 raise damaged_error(value.path, f"values of {value.dtype}, and those of the tables are {dtype}")
-        mine = sum(int(_own(tables, keys).sum()) for tables, keys in _all_keys(files))
+        mine = sum(int(_is_own_key(tables, keys).sum()) for tables, keys in _all_keys(files))
         if mine > self.cache.store.capacity:
             seen, rule = f"{mine:,} rows", f"the store has {self.cache.store.capacity:,} rows at most"
             raise TableError(f"load_snapshot({name!r})", seen, rule, f"capacity={mine:,} in the store's options")
@@ -178,12 +178,17 @@ class Snapshots:
         for part in read.files:
             columns = [part[name].blocks(_BLOCK) for name in (*_META, *row)]
             for keys, tables, seen, counts, *values in zip(*columns, strict=True):
-                own = _own(tables, keys)
+                own = _is_own_key(tables, keys)
                 found = {name: v[own] for name, v in zip(row, values, strict=True)}
                 store.put(tables[own], keys[own], {**found, "seen": seen[own], "counts": counts[own]})
         step, slots = max(self.cache.step, int(read.manifest["step"])), self.cache.slots
         cleared = [] if slots is None else slots.clear_assignments()
-        done = [(self.cache, "step", step), (self.cache, "loading", None), *self.cache.device.forgetting(), *cleared]
+        done = [
+            (self.cache, "step", step),
+            (self.cache, "loading", None),
+            *self.cache.device.assignments_to_reset(),
+            *cleared,
+        ]
         commit(make_assigner(done))
 
     def names(self) -> list[str]:
@@ -229,7 +234,7 @@ def _commit(partial: str, path: str, manifest: dict[str, Any]) -> None:
     _sync(partial)
     replaced = f"{path}.replaced"
     if os.path.exists(path):
-        # Between the two renames the old one is found under its other name, see `_there`.
+        # Between the two renames the old one is found under its other name, see `_existing_path`.
         shutil.rmtree(replaced, ignore_errors=True)
         os.rename(path, replaced)
     os.rename(partial, path)
@@ -245,7 +250,7 @@ def _sync(folder: str) -> None:
         os.close(descriptor)
 
 
-def _there(folder: str, name: str) -> str:
+def _existing_path(folder: str, name: str) -> str:
     path = os.path.join(folder, name)
     replaced = f"{path}.replaced"
     return replaced if not os.path.exists(path) and os.path.exists(replaced) else path
@@ -315,7 +320,7 @@ def _all_keys(files: list[dict[str, RowFile]]) -> Iterator[tuple[np.ndarray, np.
         yield from zip(part["tables"].blocks(_BLOCK), part["keys"].blocks(_BLOCK), strict=True)
 
 
-def _own(tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def _is_own_key(tables: np.ndarray, keys: np.ndarray) -> np.ndarray:
     """Return which keys belong to this process."""
     if ranks.size() == 1:
         return np.ones(len(keys), bool)

@@ -137,7 +137,7 @@ class RowStore:
         lack, free, key_map = len(self) + len(keys) - self.capacity, self._free, self._map
         if lack > 0:
             if not self._evict and not self._evict_after:
-                raise self._full(len(keys))
+                raise self._store_full_error(len(keys))
             kept = known if fixed is None else np.concatenate([known, fixed()])
             free = np.concatenate([free, self._evict_rows(lack, len(keys), step, kept)])
             kept_rows = self._live(free)
@@ -169,7 +169,7 @@ class RowStore:
             TableError: they do not fit.
         """
         if len(self) + len(keys) > self.capacity:
-            raise self._full(len(keys))
+            raise self._store_full_error(len(keys))
         self._reserve(self._used + len(keys))
         rows = np.arange(self._used, self._used + len(keys))
         self.keys.data[rows], self.tables.data[rows] = keys, tables
@@ -210,10 +210,10 @@ class RowStore:
             by_age = np.lexsort((old,) if self._evict == "age" else (old, self.counts.data[live]))
             gone = np.union1d(gone, live[by_age[:more]])
         if len(gone) < lack:
-            raise self._full(wanted, len(gone))
+            raise self._store_full_error(wanted, len(gone))
         return gone
 
-    def _full(self, wanted: int, evictable: int | None = None) -> TableError:
+    def _store_full_error(self, wanted: int, evictable: int | None = None) -> TableError:
         rule = f"a store has {self.capacity:,} rows at most"
         if evictable is not None:
             rule += f", and {evictable:,} of them may make room (those on the device and of this batch stay)"

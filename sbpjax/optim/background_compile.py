@@ -41,7 +41,7 @@ def compile_update(reference: weakref.ReferenceType[Optimizer]) -> None:
             key = optimizer._key(param, index, states[param], of_rows=False)
             buckets.setdefault(key, []).append(param)
     if len({run.place_of(param) for param in states}) == 1:
-        facts, jobs, groups = optimizer._of_place(list(buckets.items()), states)
+        facts, jobs, groups = optimizer._make_update(list(buckets.items()), states)
         numbers = [optimizer._numbers(optimizer.param_groups[i]) for i in groups]
         run.compile_update(facts, [job._replace(numbers=n) for job, n in zip(jobs, numbers)])
 
@@ -54,5 +54,5 @@ def _state(optimizer: Optimizer, param: Tensor, group: dict[str, Any]) -> dict[s
     found = {MASTER: alike} if on_master else {}
     for name in optimizer._states_of(param, group):
         shape = optimizer._shape(name, param)
-        found[name] = alike if shape is None else jax.ShapeDtypeStruct(shape, run.exact(param).np)
+        found[name] = alike if shape is None else jax.ShapeDtypeStruct(shape, run.statistics_dtype(param).np)
     return found

@@ -21,13 +21,13 @@ from sbpjax._core.tensor.tape.row_grad import values_of
 from sbpjax.optim.run import TRACE, place_of, run_on_device
 
 
-def _wide(x: jax.Array) -> jax.Array:
+def _promote_to_float32(x: jax.Array) -> jax.Array:
     # A square overflows float16 from 256 on, and a bfloat16 sum of 256 equal squares no longer grows.
     return x.astype(jnp.promote_types(x.dtype, jnp.float32))
 
 
 def _norm(grads: tuple[jax.Array, ...], norm_type: float) -> jax.Array:
-    grads = tuple(_wide(g) for g in grads)
+    grads = tuple(_promote_to_float32(g) for g in grads)
     if norm_type == 0.0:  # the 0-norm of the 0-norms: how many gradients are not all zeros
         return sum(jnp.any(g != 0).astype(g.dtype) for g in grads)
     if norm_type == math.inf:
@@ -44,8 +44,8 @@ def total_norm(*grads: jax.Array, norm_type: float) -> jax.Array:
 
 def clip_to(norm: jax.Array, max_norm: jax.Array, *grads: jax.Array) -> tuple[jax.Array, ...]:
     """Return the gradients scaled so that a total of `norm` becomes at most `max_norm`."""
-    factor = jnp.minimum(max_norm / (_wide(norm) + 1e-6), 1.0)
-    return tuple((_wide(g) * factor.astype(_wide(g).dtype)).astype(g.dtype) for g in grads)
+    factor = jnp.minimum(max_norm / (_promote_to_float32(norm) + 1e-6), 1.0)
+    return tuple((_promote_to_float32(g) * factor.astype(_promote_to_float32(g).dtype)).astype(g.dtype) for g in grads)
 
 
 def clip_and_norm(max_norm: jax.Array, *grads: jax.Array, norm_type: float) -> tuple[jax.Array, ...]:
@@ -63,7 +63,7 @@ def _grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [values_of(p.grad) for p in parameters if p.grad is not None]
 
 
-def _by_place(tensors: list[Tensor]) -> list[list[Tensor]]:
+def _group_by_place(tensors: list[Tensor]) -> list[list[Tensor]]:
     groups: dict = {}
     for tensor in tensors:
         groups.setdefault(place_of(tensor), []).append(tensor)
@@ -107,7 +107,7 @@ def get_total_norm(
     if not tensors:
         return from_data.tensor(0.0)
     with no_grad():
-        norms = [dispatch.run(op_of(total_norm, static), tuple(group)) for group in _by_place(tensors)]
+        norms = [dispatch.run(op_of(total_norm, static), tuple(group)) for group in _group_by_place(tensors)]
         norm = norms[0]
         if len(norms) > 1:
             static = static if norm_type else (("norm_type", 1.0),)  # numbers of gradients are added
@@ -156,7 +156,7 @@ def clip_grads_with_norm_(
         total_norm: the norm, 0-d.
         foreach: accepted for compatibility; all gradients are always taken at once.
     """
-    _clip(_by_place(_grads(parameters)), float(max_norm), total_norm)
+    _clip(_group_by_place(_grads(parameters)), float(max_norm), total_norm)
 
 
 def clip_grad_norm_(
@@ -184,7 +184,7 @@ def clip_grad_norm_(
         OpError: the norm is not finite, with `error_if_nonfinite`.
     """
     grads = _grads(parameters)
-    groups = _by_place(grads)
+    groups = _group_by_place(grads)
     max_norm = max_norm if isinstance(max_norm, (Tensor, jax.Array)) else _float("max_norm", max_norm)
     if len(groups) != 1 or error_if_nonfinite:
         norm = get_total_norm(grads, norm_type, error_if_nonfinite)
@@ -218,7 +218,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     grads: list[Tensor] = []
     values: list[Tensor] = []
     with no_grad():
-        for group in _by_place(_grads(parameters)):
+        for group in _group_by_place(_grads(parameters)):
             pins = tuple(_codes(g) for g in group) if group[0].is_global else None
             values += dispatch.run(op_of(clip_values), (float(clip_value), *group), pins)
             grads += group

@@ -166,12 +166,12 @@ class Optax(Optimizer):
             moved, self._laid[param] = self._laid.get(param) != layout, layout
             state = self.state[param]
             for name in [name for owner, name in tree.leaves if owner == i] + [MASTER] * (MASTER in state):
-                alike = run.laid_out_alike(state[name], param)
-                if not alike and (moved or not run.same_place(state[name], param)):
+                alike = run.has_same_layout(state[name], param)
+                if not alike and (moved or not run.has_same_placement(state[name], param)):
                     state[name] = run.lay_out_like(state[name], param)
             self._ready_master(param, state, bool(group.get("master_weights")))
         for name, tensor in self.shared[index].items():
-            if not run.same_place(tensor, like):
+            if not run.has_same_placement(tensor, like):
                 self._write_shared(index, name, tensor)
         return tree
 
@@ -284,7 +284,7 @@ class Optax(Optimizer):
 
     def _write_shared(self, index: int, name: str, value: Tensor) -> None:
         """Write a shared leaf to the group's place; in place, as compiled programs hold the tensor."""
-        value = run.spread_like(value, self.param_groups[index]["params"][0])
+        value = run.broadcast_like(value, self.param_groups[index]["params"][0])
         put_from(self.shared[index][name], value)
 
 

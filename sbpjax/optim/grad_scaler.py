@@ -125,15 +125,17 @@ class GradScaler(Scaler):
             if new_scale is not None:
                 value = new_scale if isinstance(new_scale, Tensor) else like.full_like(self._scale, float(new_scale))
                 value = value.detach().to(dtypes.float32)
-                value = value if self._era() is not None else move_tensor(value.clone(), self._scale)
+                value = value if self._current_trace() is not None else move_tensor(value.clone(), self._scale)
                 put_from(self._scale, value)
                 self._stages = {}
                 return
             flags = self.end_step()
-            if self._era() is None:
+            if self._current_trace() is None:
                 flags = [move_tensor(flag, self._scale) for flag in flags]
             inputs = (self._scale, self._growth_tracker, self._factors, *flags)
-            pins = (self._scale.sbp, self._scale.sbp) if self._era() is None and self._scale.is_global else None
+            pins = (
+                (self._scale.sbp, self._scale.sbp) if self._current_trace() is None and self._scale.is_global else None
+            )
             scale, count = dispatch.run(op_of(next_scale), inputs, pins)
             put_all_from((self._scale, self._growth_tracker), (scale, count))
 

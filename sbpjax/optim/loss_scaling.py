@@ -125,7 +125,7 @@ class Scaler:
         stage = self._stage(optimizer)
         if stage is not None:
             rule = "unscale_() has already been called on this optimizer since the last update()."
-            raise misuse("unscale_", "unscale_() is being called after step()." if stage.stepped else rule)
+            raise call_order_error("unscale_", "unscale_() is being called after step()." if stage.stepped else rule)
         places: dict[Any, list[Tensor]] = {}
         for group in optimizer.param_groups:
             for param in group["params"]:
@@ -133,13 +133,15 @@ class Scaler:
                     grad = values_of(param.grad)
                     places.setdefault(place_of(grad), []).append(grad)
         if not places:
-            raise misuse("unscale_", "No inf checks were recorded for this optimizer: no parameter has a gradient.")
+            raise call_order_error(
+                "unscale_", "No inf checks were recorded for this optimizer: no parameter has a gradient."
+            )
         with no_grad():
             found = [self._unscale_grads(grads) for grads in places.values()]
             overflow = found[0][0]
             if len(found) > 1:  # several placements share no program
                 overflow = from_data.tensor(any(flag.item() for flag, *_ in found))
-            stage = _Stage(overflow, False, self._era())
+            stage = _Stage(overflow, False, self._current_trace())
             noted = map(self._stages.__setitem__, (id(optimizer),), (stage,))
             grads = [grad for group in places.values() for grad in group]
             put_results(grads, [value for _, *values in found for value in values], noted)
@@ -163,13 +165,13 @@ class Scaler:
         if not self._enabled:
             return optimizer.step(*args)
         if any(callable(a) for a in args):
-            raise misuse("step", "Closure use is not currently supported if a scaler is enabled.")
+            raise call_order_error("step", "Closure use is not currently supported if a scaler is enabled.")
         stage = self._stage(optimizer)
         if stage is None:
             self.unscale_(optimizer)
             stage = self._stages[id(optimizer)]
         elif stage.stepped:
-            raise misuse("step", "step() has already been called since the last update().")
+            raise call_order_error("step", "step() has already been called since the last update().")
         if type(optimizer).step is Optimizer.step:
             result = optimizer.step_unless(stage.overflow, *args)
         else:  # a step of its own cannot leave its work undone, so the host has to know
@@ -180,19 +182,19 @@ class Scaler:
     def _stage(self, optimizer: Optimizer) -> _Stage | None:
         """Return the progress of an optimizer; that of an ended trace does not count."""
         stage = self._stages.get(id(optimizer))
-        return stage if stage is not None and stage.era is self._era() else None
+        return stage if stage is not None and stage.era is self._current_trace() else None
 
-    def _era(self) -> Any:
+    def _current_trace(self) -> Any:
         array = payload(self._scale)
         return array._trace if isinstance(array, Tracer) else None
 
     def end_step(self) -> list[Tensor]:
         """Return the flags of all optimizers that took part, and reset them."""
-        era = self._era()
+        era = self._current_trace()
         flags = [stage.overflow for stage in self._stages.values() if stage.era is era]
         self._stages = {}
         if not flags:
-            raise misuse("update", "No inf checks were recorded prior to update.")
+            raise call_order_error("update", "No inf checks were recorded prior to update.")
         return flags
 
 
@@ -208,7 +210,7 @@ def move_tensor(tensor: Tensor, like: Tensor) -> Tensor:
     return tensor.to_global(placement=like.placement, sbp=sbp)
 
 
-def misuse(method: str, rule: str) -> OpError:
+def call_order_error(method: str, rule: str) -> OpError:
     """Return the error for methods called in a wrong order."""
     fix = "scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update()"
     return OpError(f"scaler.{method}(...)", "the calls since the last update()", rule, fix)

@@ -205,7 +205,7 @@ class Optimizer:
             raise params_value("a parameter of an earlier group", rule)
         self.param_groups.append(group)
         if group.get("is_sparse"):
-            _want_rows(params, True)
+            _request_row_grads(params, True)
         for joined in tables:
             joined(self)
 
@@ -236,7 +236,7 @@ class Optimizer:
             self._check_sparse()
         for group in self.param_groups:
             group["is_sparse"] = enabled
-            _want_rows(group["params"], enabled)
+            _request_row_grads(group["params"], enabled)
 
     def use_master_weights(self, enabled: bool = True) -> None:
         """Keep a float32 copy of every parameter of lower precision, and update that, in all groups.
@@ -331,12 +331,12 @@ class Optimizer:
             for param in group["params"]:
                 if param.grad is not None and requires_grad(param):
                     place = run.place_of(param)
-                    ready = self._ready(param, index, place, new_steps)
+                    ready = self._prepare_state(param, index, place, new_steps)
                     key = self._key(param, index, ready, param.grad.__class__ is RowGrad)
                     places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
             self._give_own_steps(places)
-        return [self._of_place(list(buckets.items()), self.state) for buckets in places.values()]
+        return [self._make_update(list(buckets.items()), self.state) for buckets in places.values()]
 
     def _key(self, param: Tensor, index: int, state: dict[str, Any], of_rows: bool) -> _Key:
         group = self.param_groups[index]
@@ -358,7 +358,7 @@ class Optimizer:
         """Return whether the whole update leaves rows without a gradient unchanged, as an update of rows does."""
         return False
 
-    def _of_place(self, found: list[tuple[_Key, list[Tensor]]], state: Mapping[Tensor, dict[str, Any]]) -> Update:
+    def _make_update(self, found: list[tuple[_Key, list[Tensor]]], state: Mapping[Tensor, dict[str, Any]]) -> Update:
         buckets, jobs = [], []
         for (index, _, on_masters, of_rows, lazy, names), params in found:
             group = self.param_groups[index]
@@ -368,7 +368,7 @@ class Optimizer:
             jobs.append(run.Job((), state[params[0]]["step"], params, states))
         return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])
 
-    def _ready(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
+    def _prepare_state(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
         """Return the parameter's state, made on its first step, and laid out anew after the parameter was."""
         state = self.state[param]
         group = self.param_groups[index]
@@ -385,7 +385,7 @@ class Optimizer:
             if (place, index) not in new_steps:
                 new_steps[place, index] = run.new_step(param, 0)
             state["step"] = new_steps[place, index]
-        elif not run.same_place(state["step"], param):
+        elif not run.has_same_placement(state["step"], param):
             key = (place, index, id(state["step"]))
             if key not in new_steps:
                 new_steps[key] = run.new_step(param, 0 if state["step"].is_meta else int(state["step"].item()))
@@ -405,10 +405,12 @@ class Optimizer:
                 state[name] = run.full_like(param, value, dtype) if shape is None else run.full(param, shape, value)
                 continue
             if shape is not None:
-                if not run.same_place(state[name], param):
-                    state[name] = run.spread_like(state[name], param)
+                if not run.has_same_placement(state[name], param):
+                    state[name] = run.broadcast_like(state[name], param)
                 continue
-            if not run.laid_out_alike(state[name], param) and (moved or not run.same_place(state[name], param)):
+            if not run.has_same_layout(state[name], param) and (
+                moved or not run.has_same_placement(state[name], param)
+            ):
                 state[name] = run.lay_out_like(state[name], param)
             if dtype is not param.dtype and state[name].dtype != dtype:
                 state[name] = state[name].to(dtype)
@@ -489,7 +491,7 @@ class Optimizer:
             for index, group in enumerate(self.param_groups):
                 for param in group["params"]:
                     if param.requires_grad:
-                        state = self._ready(param, index, run.place_of(param), new_steps)
+                        state = self._prepare_state(param, index, run.place_of(param), new_steps)
                         if made is not None:
                             made(param, state)
 
@@ -565,7 +567,7 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     return RemovableHandle(_after_steps, hook)
 
 
-def _want_rows(params: Iterable[Tensor], wanted: bool) -> None:
+def _request_row_grads(params: Iterable[Tensor], wanted: bool) -> None:
     for param in params:
         if param.ndim >= 2:
             request_row_gradient(param, wanted)

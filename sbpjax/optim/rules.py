@@ -82,7 +82,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
         hyper = {name: next(flat) for name in bucket.hyper}
         count = next(flat)
         per_param = [[next(flat) for _ in range(bucket.count)] for _ in range(2 + bucket.rows + len(bucket.states))]
-        one = (_of_rows if bucket.rows else _one)(bucket._replace(count=1), guarded)
+        one = (_table_update if bucket.rows else _parameter_update)(bucket._replace(count=1), guarded)
         updated = [one(skip, count, hyper, *arrays) for arrays in zip(*per_param)]
         results.append(count + 1 if skip is None else jnp.where(skip, count, count + 1))
         for kind in zip(*updated):
@@ -102,11 +102,11 @@ update.crosses_placements = True  # type: ignore[attr-defined]  # a program over
 
 
 @functools.lru_cache(maxsize=256)
-def _one(bucket: Bucket, guarded: bool) -> Callable:
+def _parameter_update(bucket: Bucket, guarded: bool) -> Callable:
     """Return the update of one parameter as a function of its own, so that equal parameters are traced once."""
 
     def update_one(skip, count, hyper, param, grad, *states):
-        run = _on_master if MASTER in bucket.states else _plainly
+        run = _apply_to_master if MASTER in bucket.states else _apply_rule
         before = [param, *states]
         after = run(bucket, param, grad, dict(zip(bucket.states, states)), count + 1, hyper)
         row = _touched_rows(grad) if bucket.lazy else None
@@ -118,7 +118,7 @@ def _one(bucket: Bucket, guarded: bool) -> Callable:
 
 
 @functools.lru_cache(maxsize=256)
-def _of_rows(bucket: Bucket, guarded: bool) -> Callable:
+def _table_update(bucket: Bucket, guarded: bool) -> Callable:
     """Return the update of one table by a gradient of rows, see `_core.ops.layers.row_update`."""
     rule = RowRule(bucket)
 
@@ -139,22 +139,22 @@ class RowRule(NamedTuple):
     def __call__(self, numbers, grad, param, *states) -> list:
         """Return the new rows of the parameter and of each state."""
         step, *hyper = numbers
-        run = _on_master if MASTER in self.bucket.states else _plainly
+        run = _apply_to_master if MASTER in self.bucket.states else _apply_rule
         named = dict(zip(self.bucket.states, states))
         return run(self.bucket, param, grad, named, step, dict(zip(self.bucket.hyper, hyper)))
 
 
-def _plainly(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
+def _apply_rule(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
     given = {name: states[name] for name in bucket.states if name != MASTER}
     param, after = bucket.rule(param, grad, given, step, hyper, **dict(bucket.flags))
     return [param, *(after[name] for name in bucket.states if name != MASTER)]
 
 
-def _on_master(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
+def _apply_to_master(bucket: Bucket, param, grad, states: dict, step, hyper: dict) -> list:
     """Run the rule on the float32 copy; if the parameter differs from its rounded copy, the user changed it."""
     master = states[MASTER]
     master = jnp.where(master.astype(param.dtype) == param, master, param.astype(master.dtype))
-    master, *rest = _plainly(bucket, master, grad.astype(master.dtype), states, step, hyper)
+    master, *rest = _apply_rule(bucket, master, grad.astype(master.dtype), states, step, hyper)
     rest.insert(bucket.states.index(MASTER), master)
     return [master.astype(param.dtype), *rest]
 

@@ -258,7 +258,7 @@ def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
 
 def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
     """Return a tensor of one value and any shape at the parameter's place, the same on all ranks, at least float32."""
-    dtype = exact(param)
+    dtype = statistics_dtype(param)
     if param.is_global:
         sbp = (broadcast,) * len(param.placement.hierarchy)
         with abstract() if param.is_meta else contextlib.nullcontext():
@@ -268,7 +268,7 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
     return wrap(put_like(np.full(shape, value, dtype.np), payload(param)))
 
 
-def exact(param: Tensor) -> Any:
+def statistics_dtype(param: Tensor) -> Any:
     """Return the dtype of statistics of a parameter: float64 for float64, float32 for all others."""
     return dtypes.float64 if param.dtype == dtypes.float64 else dtypes.float32
 
@@ -294,7 +294,7 @@ def new_step(param: Tensor, value: int) -> Tensor:
     return wrap(put_like(np.asarray(value, np.int64), payload(param)))
 
 
-def same_place(tensor: Tensor, param: Tensor) -> bool:
+def has_same_placement(tensor: Tensor, param: Tensor) -> bool:
     """Return whether a step count is on the parameter's placement or device."""
     here, there = tensor.layout, param.layout
     if here is None or there is None:
@@ -302,7 +302,7 @@ def same_place(tensor: Tensor, param: Tensor) -> bool:
     return here.placement == there.placement
 
 
-def laid_out_alike(state: Tensor, param: Tensor) -> bool:
+def has_same_layout(state: Tensor, param: Tensor) -> bool:
     """Return whether a state tensor has the parameter's layout; in a trace, its placement."""
     here, there = state.layout, param.layout
     if here is there:
@@ -312,7 +312,7 @@ def laid_out_alike(state: Tensor, param: Tensor) -> bool:
     return here.shape is None or there.shape is None or here.codes == there.codes
 
 
-def spread_like(tensor: Tensor, param: Tensor) -> Tensor:
+def broadcast_like(tensor: Tensor, param: Tensor) -> Tensor:
     """Return a tensor on the parameter's device, or broadcast over its placement."""
     if not param.is_global:
         return (tensor.to_local() if tensor.is_global else tensor).to(param.device)

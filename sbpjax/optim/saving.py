@@ -116,10 +116,10 @@ def _load_entry(optimizer: Any, name: str, value: Any, param: Tensor, present: A
     if not isinstance(value, Tensor) and hasattr(value, "__array__"):  # NumPy's or PyTorch's
         value = from_data.tensor(np.asarray(value))
     if isinstance(value, Tensor):
-        like = present if isinstance(present, Tensor) and run.same_place(present, param) else param
+        like = present if isinstance(present, Tensor) and run.has_same_placement(present, param) else param
         with no_grad():
             if optimizer._shape(name, param) is not None:
-                return run.spread_like(value.detach().clone().to(run.exact(param)), param)
+                return run.broadcast_like(value.detach().clone().to(run.statistics_dtype(param)), param)
             return run.lay_out_like(value.detach().clone(), like)
     return copy.deepcopy(value)
 

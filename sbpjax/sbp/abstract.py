@@ -44,7 +44,7 @@ def of_aval(aval) -> Abstract:
     return Abstract(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
 
 
-def among(arrays) -> bool:
+def any_abstract(arrays) -> bool:
     """Return whether one of the arrays is abstract."""
     return Abstract in map(type, arrays)
 

@@ -13,11 +13,11 @@ import heapq
 import itertools
 
 from .algebra import B, P
-from .conversion_steps import Step, legal, make_step
+from .conversion_steps import Step, is_legal_step, make_step
 
 
 @functools.lru_cache(maxsize=65536)
-def _from(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...]) -> dict:
+def _cheapest_paths(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...]) -> dict:
     """Return for every nd-sbp ``(price, steps)`` of its cheapest path from ``source``: by price, then by hops."""
     order = itertools.count()
     frontier: list = [(0, 0, next(order), source, ())]
@@ -30,7 +30,7 @@ def _from(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source:
         found[codes] = (spent, steps)
         for axis in range(len(sizes)):
             for choice in choices:
-                if choice == codes[axis] or not legal(codes, axis, choice):
+                if choice == codes[axis] or not is_legal_step(codes, axis, choice):
                     continue
                 after = codes[:axis] + (choice,) + codes[axis + 1 :]
                 if after not in found:
@@ -51,21 +51,21 @@ def path(
         source: codes before.
         target: codes after.
     """
-    return _from(shape, itemsize, sizes, source)[target][1]
+    return _cheapest_paths(shape, itemsize, sizes, source)[target][1]
 
 
 def cost(
     shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> int:
     """Return the price in bytes of the cheapest path; see `Step.price`."""
-    return 0 if source == target else _from(shape, itemsize, sizes, source)[target][0]
+    return 0 if source == target else _cheapest_paths(shape, itemsize, sizes, source)[target][0]
 
 
 def hops(
     shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> int:
     """Return the number of steps of the cheapest path."""
-    return 0 if source == target else len(_from(shape, itemsize, sizes, source)[target][1])
+    return 0 if source == target else len(_cheapest_paths(shape, itemsize, sizes, source)[target][1])
 
 
 def run(here, x, shape: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]):

@@ -24,7 +24,7 @@ import jax.numpy as jnp
 from . import even_split
 from .algebra import B, P
 from .layout import local_shape
-from .scattered_shards import ends_within_tiles, sent_as, stays
+from .scattered_shards import has_partial_tiles, keeps_shape, sent_shape
 from .tpu_tiles import least_in_tiles
 
 
@@ -65,7 +65,7 @@ class Step:
     @functools.cached_property
     def within_tiles(self) -> bool:
         """Whether a TPU sums the block whole, since shards of it would end within tiles (`scattered_shards`)."""
-        return self.kind == "psum_scatter" and ends_within_tiles(self.shape, self.itemsize, self.size, self.target)
+        return self.kind == "psum_scatter" and has_partial_tiles(self.shape, self.itemsize, self.size, self.target)
 
     def is_all_reduce(self, written: tuple[str, ...]) -> bool:
         """Return whether a TPU makes an all-reduce of it.
@@ -85,7 +85,7 @@ def kind_of(source: int, target: int) -> str:
     return "zero_fill" if target == P else "all_gather" if target == B else "all_to_all"
 
 
-def legal(codes: tuple[int, ...], axis: int, target: int) -> bool:
+def is_legal_step(codes: tuple[int, ...], axis: int, target: int) -> bool:
     """Return whether ``axis`` may change to ``target``: no inner axis splits a dim that the step changes."""
     changed = {c for c in (codes[axis], target) if c >= 0}
     return not any(c in changed for c in codes[axis + 1 :])
@@ -197,11 +197,11 @@ def _scatter_sum(x, name: str, size: int, dim: int):
     sends rows where they belong in seven permutes more; shards of 128 lanes it reduces whole and cuts afterwards, which
     is twice the bytes, and joins with other all-reduces. XLA for CPUs transposes the sent data, and back.
     """
-    if stays(x.ndim, dim):
+    if keeps_shape(x.ndim, dim):
         return jax.lax.psum_scatter(x, name, scatter_dimension=dim, tiled=True)
     shards = _shards(x, size, dim)
     shard = shards.shape[1:]
-    sent = jax.lax.psum_scatter(shards.reshape(size, *sent_as(shard)), name, scatter_dimension=0, tiled=False)
+    sent = jax.lax.psum_scatter(shards.reshape(size, *sent_shape(shard)), name, scatter_dimension=0, tiled=False)
     return sent.reshape(shard)
 
 
@@ -255,7 +255,7 @@ class _Cut:
         row = jnp.arange(self.whole, dtype=jnp.int32) - offset
         inside = (row >= 0) & (row < count)
         picked = self._rows(x, jnp.clip(row, 0, self.cut - 1))
-        return jnp.where(on_dim(inside, self.dim, x.ndim), picked, jnp.zeros_like(picked))
+        return jnp.where(reshape_mask(inside, self.dim, x.ndim), picked, jnp.zeros_like(picked))
 
     def spread(self, x):
         """Return a whole block with its rows moved into one shard per rank."""
@@ -284,6 +284,6 @@ class _Cut:
         return jnp.take(x, jnp.clip(rows, 0, x.shape[self.dim] - 1), axis=self.dim, mode="clip")
 
 
-def on_dim(mask, dim: int, ndim: int):
+def reshape_mask(mask, dim: int, ndim: int):
     """Return a mask of the indices of one dim, to be broadcast over a tensor."""
     return mask.reshape((1,) * dim + (-1,) + (1,) * (ndim - dim - 1))

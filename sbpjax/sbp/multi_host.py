@@ -3,7 +3,7 @@
 With two processes of two devices each, ``placement("cpu", [0, 1, 2, 3])`` spans both, and process 1 can put and read
 the blocks of ranks 2 and 3 only. Every process makes its own blocks and names the same sharding; JAX takes them
 together as one array. Values that must be equal everywhere are either the same on every process by construction (a
-constant, a loaded value), or taken from the first rank (`from_first`).
+constant, a loaded value), or taken from the first rank (`replicate_from_first`).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def together(devices: Any, words: str, detail: str = "", **options: Any) -> coll
     return collective_trace.call_of(sorted(owners), words, detail, **options) if jax.process_index() in owners else None
 
 
-def put(blocks: dict, layout: Layout) -> jax.Array:
+def array_from_blocks(blocks: dict, layout: Layout) -> jax.Array:
     """Return the physical array made of blocks by device; other processes put theirs."""
     here = jax.process_index()
     local = [jax.device_put(block, device) for device, block in blocks.items() if device.process_index == here]
@@ -96,7 +96,7 @@ def from_logical(value, layout: Layout) -> jax.Array:
                 lack = [(0, n - c) for n, c in zip(layout.local_shape, counts, strict=True)]
                 block = (jnp if isinstance(block, jax.Array) else np).pad(block, lack)
         blocks[device] = block.reshape(stacked + layout.local_shape)
-    return put(blocks, layout)
+    return array_from_blocks(blocks, layout)
 
 
 def replicate_value(value, placement: Placement) -> jax.Array:
@@ -108,45 +108,45 @@ def replicate_value(value, placement: Placement) -> jax.Array:
     sharding = NamedSharding(placement.auto_mesh, PartitionSpec())
     if not isinstance(value, jax.Array) or not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
         value = np.asarray(value)
-        return _everywhere(value, sharding)
+        return _make_replicated(value, sharding)
     impl = jax.random.key_impl(value)
-    return jax.random.wrap_key_data(from_first(np.asarray(jax.random.key_data(value)), placement), impl=impl)
+    return jax.random.wrap_key_data(replicate_from_first(np.asarray(jax.random.key_data(value)), placement), impl=impl)
 
 
-def on(value, sharding) -> jax.Array:
+def put_replicated(value, sharding) -> jax.Array:
     """Return a value, equal on all processes, on the devices of a sharding that leaves it whole."""
     if sharding is None or sharding.is_fully_addressable:
         return jax.device_put(value, sharding)
-    return _everywhere(np.asarray(value), sharding)
+    return _make_replicated(np.asarray(value), sharding)
 
 
-def _everywhere(value: np.ndarray, sharding: NamedSharding) -> jax.Array:
+def _make_replicated(value: np.ndarray, sharding: NamedSharding) -> jax.Array:
     local = [jax.device_put(value, d) for d in sharding.addressable_devices]
     return jax.make_array_from_single_device_arrays(value.shape, sharding, local, dtype=value.dtype)
 
 
-def from_first(value: np.ndarray, placement: Placement) -> jax.Array:
+def replicate_from_first(value: np.ndarray, placement: Placement) -> jax.Array:
     """Return the first rank's ``value``, whole on every device of a placement; all have the same shape and dtype."""
     layout = layout_of(placement, (B,) * len(placement.hierarchy), value.shape, value.dtype)
-    return spoken(_everywhere(value, layout.sharding), layout)
+    return broadcast_from_first(_make_replicated(value, layout.sharding), layout)
 
 
-def spoken(array: jax.Array, layout: Layout) -> jax.Array:
+def broadcast_from_first(array: jax.Array, layout: Layout) -> jax.Array:
     """Return the array in which, along broadcast axes, every rank holds the block of the first rank of its group."""
     if all(layout.codes[a] != B for a in range(len(layout.codes))):
         return array
-    return _speaker(layout)(array)
+    return _broadcast_program(layout)(array)
 
 
 @functools.lru_cache(maxsize=128)  # a program of several processes holds 2.5 MB
-def _speaker(layout: Layout):
+def _broadcast_program(layout: Layout):
     """Return the program that broadcasts from the first rank along broadcast axes; bits are summed, so it is exact."""
     names = layout.placement.axis_names
     axes = tuple(n for n, c in zip(names, layout.codes, strict=True) if c == B)
 
     def first(block):
         alone = functools.reduce(jnp.logical_and, [jax.lax.axis_index(n) == 0 for n in axes])
-        return of_bits(jax.lax.psum(jnp.where(alone, bits(block), 0), axes), block.dtype)
+        return from_uint_bits(jax.lax.psum(jnp.where(alone, bits(block), 0), axes), block.dtype)
 
     rendezvous("broadcasting", layout.placement.devices)
     spec = layout.sharding.spec
@@ -166,12 +166,12 @@ def bits(x: jax.Array) -> jax.Array:
     return wide.astype(jnp.uint32) if width < 32 else wide
 
 
-def of_bits(x: jax.Array, dtype) -> jax.Array:
+def from_uint_bits(x: jax.Array, dtype) -> jax.Array:
     """Return the array that `bits` was given."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         part = np.dtype(f"f{dtype.itemsize // 2}")
-        both = of_bits(x, part)
+        both = from_uint_bits(x, part)
         return jax.lax.complex(both[..., 0], both[..., 1])
     if dtype.kind == "b":
         return x.astype(bool)

@@ -26,7 +26,7 @@ def copy_without_alias(array, sharding: Sharding | None = None):
     """
     if array.__class__ is not ArrayImpl or not array.is_fully_addressable:
         return array
-    if sharding is not None and not _may_stay(array, sharding):
+    if sharding is not None and not _may_share_block(array, sharding):
         return array
     devices = array.devices()
     if len(devices) == 1:
@@ -34,7 +34,7 @@ def copy_without_alias(array, sharding: Sharding | None = None):
     return jax.numpy.copy(array)
 
 
-def _may_stay(array: jax.Array, sharding: Sharding) -> bool:
+def _may_share_block(array: jax.Array, sharding: Sharding) -> bool:
     """Return whether a device, judged by shapes, has the same block in both arrays."""
     if not array.devices() & sharding.device_set:
         return False

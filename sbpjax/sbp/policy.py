@@ -35,11 +35,11 @@ def boxing_policy(mode: str) -> AbstractContextManager[None]:
         raise SbpError(
             f"boxing_policy({mode!r})", repr(mode), 'the mode is "auto", "warn" or "error"', 'boxing_policy("warn")'
         )
-    return _within(mode)
+    return _scoped_mode(mode)
 
 
 @contextmanager
-def _within(mode: str) -> Iterator[None]:
+def _scoped_mode(mode: str) -> Iterator[None]:
     before, current.mode = current.mode, mode
     try:
         yield

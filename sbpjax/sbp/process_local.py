@@ -70,7 +70,7 @@ def from_local(
     mine = (tuple(value.shape), str(value.dtype))
     if check:
         compared = check_values is not False and collective_trace.mode() != "off"
-        alike = _of_one_value(grid, algebra.parse(sbp, placement, value.ndim)) if compared else []
+        alike = _group_replicas(grid, algebra.parse(sbp, placement, value.ndim)) if compared else []
         digest = _digest(value) if any(world.rank in group for group in alike) else 0
         gathered = world.exchange(operation, (*mine, digest))
         facts = {m: gathered[m][:2] for m in members}
@@ -83,14 +83,14 @@ def from_local(
     return world.share(operation, value, lambda values: _assemble_array(values, layout, grid)), layout
 
 
-def _of_one_value(grid: np.ndarray, codes) -> list[list[int]]:
+def _group_replicas(grid: np.ndarray, codes) -> list[list[int]]:
     """Return the groups of members whose local tensors must be equal: copies of each other on the broadcast axes."""
     if B not in codes:  # a batch that is divided over all processes: every step comes here
         return []
-    return [group for group in _of_one_part(grid, codes) if len(group) > 1]
+    return [group for group in _group_by_part(grid, codes) if len(group) > 1]
 
 
-def _of_one_part(grid: np.ndarray, codes) -> list[list[int]]:
+def _group_by_part(grid: np.ndarray, codes) -> list[list[int]]:
     """Return the members of the placement, grouped by the part or summand that they give."""
     kept = [a for a, code in enumerate(codes) if code != B]
     groups: dict[tuple, list[int]] = {}
@@ -113,7 +113,7 @@ def ranks_of_equal_parts(operation: str, values: list, placement: Placement, sbp
         world: the members.
     """
     grid = owners(placement, world)
-    parts = _of_one_part(grid, algebra.parse(sbp, placement))
+    parts = _group_by_part(grid, algebra.parse(sbp, placement))
     if len(parts) < 2:
         return []
     ranks = sorted(rank for group in parts for rank in group)
@@ -166,7 +166,7 @@ def _layout(operation: str, facts: dict, grid: np.ndarray, placement: Placement,
     ndim = len(next(iter(shapes.values())))
     codes = algebra.parse(sbp, placement, ndim)
     layout = layout_of(placement, codes, _logical_shape(shapes, grid, codes, ndim), np.dtype(dtypes[min(dtypes)]))
-    expected = {m: tuple(n for n, _ in _own(layout, positions_of(m, grid))) for m in facts}
+    expected = {m: tuple(n for n, _ in _local_sizes_and_offsets(layout, positions_of(m, grid))) for m in facts}
     if expected != shapes:
         raise OpError(operation, f"shapes by rank {shapes}", *find_shape_mismatch(shapes, expected, codes))
     return layout
@@ -181,7 +181,7 @@ def _logical_shape(shapes: dict, grid: np.ndarray, codes, ndim: int) -> tuple[in
     return tuple(shape)
 
 
-def _own(layout: Layout, positions: list[Index]) -> list[tuple[int, dict]]:
+def _local_sizes_and_offsets(layout: Layout, positions: list[Index]) -> list[tuple[int, dict]]:
     """Return for each dim the length of a member's local tensor, and where in it each of its parts begins."""
     sizes = layout.placement.hierarchy
     parts = layout.parts()
@@ -203,7 +203,7 @@ def _assemble_array(values: dict[int, Any], layout: Layout, grid: np.ndarray) ->
     blocks = {}
     for member, value in values.items():
         positions = positions_of(member, grid)
-        own = _own(layout, positions)
+        own = _local_sizes_and_offsets(layout, positions)
         first = tuple(min((p[a] for p in positions), default=0) for a in range(grid.ndim))
         for position in positions:
             part = parts[int(np.ravel_multi_index(position, sizes))]
@@ -216,11 +216,11 @@ def _assemble_array(values: dict[int, Any], layout: Layout, grid: np.ndarray) ->
                 if counts != layout.local_shape:
                     block = jnp.pad(block, [(0, n - c) for n, c in zip(layout.local_shape, counts, strict=True)])
             blocks[layout.placement.devices[position]] = block.reshape(stacked + layout.local_shape)
-    array = multi_host.put(blocks, layout)
-    return array if _one_voice(layout, grid) else multi_host.spoken(array, layout)
+    array = multi_host.array_from_blocks(blocks, layout)
+    return array if _replicas_share_owner(layout, grid) else multi_host.broadcast_from_first(array, layout)
 
 
-def _one_voice(layout: Layout, grid: np.ndarray) -> bool:
+def _replicas_share_owner(layout: Layout, grid: np.ndarray) -> bool:
     """Return whether along the broadcast axes every rank has the same owner, so that values cannot differ."""
     for axis, code in enumerate(layout.codes):
         if code == B and (grid != np.take(grid, [0], axis)).any():
@@ -228,7 +228,7 @@ def _one_voice(layout: Layout, grid: np.ndarray) -> bool:
     return True
 
 
-def speaks(placement: Placement, codes, world: World) -> bool:
+def is_first_replica(placement: Placement, codes, world: World) -> bool:
     """Return whether this member's local tensor goes into a global one: under broadcast only the first rank's does."""
     positions = positions_of(world.rank, owners(placement, world))
     return any(all(p[a] == 0 for a, code in enumerate(codes) if code == B) for p in positions)

@@ -23,12 +23,12 @@ from .tpu_tiles import LANES, SUBLANES, is_transposed
 _LEAST_TILES = 2
 
 
-def stays(ndim: int, dim: int) -> bool:
+def keeps_shape(ndim: int, dim: int) -> bool:
     """Return whether an array that is cut along a dim is sent as it is: that dim is one of rows, and not the first."""
     return 0 < dim == ndim - 2
 
 
-def ends_within_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int) -> bool:
+def has_partial_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int) -> bool:
     """Return whether shards of a transposed block are not whole tiles, so that it is summed whole, in place.
 
     Args:
@@ -42,14 +42,14 @@ def ends_within_tiles(shape: tuple[int, ...], itemsize: int, size: int, dim: int
     return shape[dim] % (size * (SUBLANES if dim == len(shape) - 1 else LANES)) > 0
 
 
-def sent_as(shard: tuple[int, ...]) -> tuple[int, int]:
+def sent_shape(shard: tuple[int, ...]) -> tuple[int, int]:
     """Return the shape in which a shard is sent: rows, of 128 numbers where its own are too few for a tile."""
     rows, last = math.prod(shard[:-1]), shard[-1]
     count = rows * last
     return (count // LANES, LANES) if rows < SUBLANES and count and count % LANES == 0 else (rows, last)
 
 
-def is_summed_whole(shard: tuple[int, ...], dim: int) -> bool:
+def lowers_to_all_reduce(shard: tuple[int, ...], dim: int) -> bool:
     """Return whether the TPU compiler makes an all-reduce of a reduce-scatter with such shards, cut along ``dim``."""
-    *outer, rows, last = shard if stays(len(shard), dim) else sent_as(shard)
+    *outer, rows, last = shard if keeps_shape(len(shard), dim) else sent_shape(shard)
     return rows < SUBLANES or math.prod(outer) * -(-rows // SUBLANES) * -(-last // LANES) < _LEAST_TILES

@@ -29,7 +29,7 @@ def find_shape_mismatch(shapes: Shapes, expected: Shapes, codes: Sequence[int]) 
         sizes = by_value({rank: shape[dim] for rank, shape in shapes.items()})
         if dim not in split and len(sizes) > 1:
             found = ", ".join(f"{size} on {_name_ranks(ranks)}" for size, ranks in sizes.items())
-            return _unequal(f"equal on all ranks: dim {dim} is {found}", split, codes)
+            return _unequal_dims_rule(f"equal on all ranks: dim {dim} is {found}", split, codes)
     dim = next(d for d in split if any(shapes[rank][d] != expected[rank][d] for rank in shapes))
     unit = "rows" if dim == 0 else f"elements along dim {dim}"
     needs = ", ".join(f"{_name_ranks([rank])} needs {shape[dim]} {unit}" for rank, shape in expected.items())
@@ -38,7 +38,7 @@ def find_shape_mismatch(shapes: Shapes, expected: Shapes, codes: Sequence[int]) 
     return rule, "leave the last, uneven batch out (DataLoader(..., drop_last=True)), or pad the parts"
 
 
-def _unequal(equal: str, split: list[int], codes: Sequence[int]) -> tuple[str, str]:
+def _unequal_dims_rule(equal: str, split: list[int], codes: Sequence[int]) -> tuple[str, str]:
     if split:
         rule = f"all dims but {' and '.join(map(str, split))} must be {equal}"
         return rule, "pad or cut the parts to one size there, or split along the dim in which they differ"

@@ -46,7 +46,7 @@ class Undecided(sbp):
     def __eq__(self, other) -> bool:
         if not isinstance(other, sbp):
             return False
-        if other is self or (isinstance(other, Undecided) and self._same(other)):
+        if other is self or (isinstance(other, Undecided) and self._is_same_value(other)):
             return True
         raise self._undecided_error(f"sbp == {other!r}")
 
@@ -60,7 +60,7 @@ class Undecided(sbp):
     def __deepcopy__(self, memo: dict) -> Undecided:
         return self
 
-    def _same(self, other: Undecided) -> bool:
+    def _is_same_value(self, other: Undecided) -> bool:
         value = self._value()
         return self._axis == other._axis and value is not None and value is other._value()
 

@@ -97,7 +97,7 @@ class TritonModel:
         try:
             found = self._batches([arrays for _, arrays in given]) if given else []
         except Exception:
-            found = [self._alone(arrays) for _, arrays in given]
+            found = [self._run_single(arrays) for _, arrays in given]
         for (place, _), outs in zip(given, found, strict=True):
             answers[place] = outs if not isinstance(outs, list) else self._answer(outs)  # type: ignore[call-overload]
         return answers
@@ -108,7 +108,7 @@ class TritonModel:
             raise ValueError(f"no input {name!r}")
         return tensor
 
-    def _alone(self, arrays: list) -> Any:
+    def _run_single(self, arrays: list) -> Any:
         """Return the outputs of one request run by itself, so that only the invalid one gets an error."""
         try:
             return self._batches([arrays])[0]

@@ -33,7 +33,7 @@ class Batches:
         self._graph, self.largest = graph, largest
         leaves = graph.manifest["inputs"]["leaves"]
         self._inputs = [leaf for leaf in leaves if "static" not in leaf]
-        self._fill = _filler(graph.manifest)
+        self._fill = _make_graph_caller(graph.manifest)
         self.sizes = _sizes(largest)
 
     def warm(self) -> None:
@@ -77,7 +77,7 @@ def _sizes(largest: int) -> list[int]:
     return [*(1 << i for i in range(largest.bit_length()) if 1 << i < largest), largest]
 
 
-def _filler(manifest: dict) -> Callable[[Any, list], Any]:
+def _make_graph_caller(manifest: dict) -> Callable[[Any, list], Any]:
     """Return a function that calls a graph with tensors where its arguments have them."""
     args, kwargs = manifest["inputs"]["structure"][1]
     leaves = manifest["inputs"]["leaves"]

@@ -178,7 +178,7 @@ class GenerationEngine:
         self._rows, self._chunk, self._max_queue = rows, chunk, max_queue
         self._blocks = Blocks(blocks, block)
         self._model, tables = model.eval(), BlockTables()
-        self._where = _whole_of(model, operation)
+        self._where = _replicated_layout(model, operation)
         self._caches = caches_of(model, blocks, block, tables)
         # A graph for each shape of a call, and few of them, since all are compiled before the first request: many or
         # few rows, one or several pieces of prompts, long or short tables.
@@ -311,13 +311,13 @@ class GenerationEngine:
                     self._admit()
                 self._turn()
                 if not self._active:
-                    self._hand_out()
+                    self._deliver_tokens()
         # All waiting readers must get the error, whatever it is.
         except Exception as error:
             failure = error
         with self._change:
             self._ends = True
-            self._hand_out()
+            self._deliver_tokens()
             for sequence in (*self._active, *self._waiting):
                 sequence.put(failure)
             for sequence in self._active:
@@ -338,7 +338,7 @@ class GenerationEngine:
 
     def _turn(self) -> None:
         for sequence in [s for s in self._active if s.is_cancelled]:
-            self._leave(sequence)
+            self._finish_sequence(sequence)
         # One chunk for each token of the others; more as long as most of the batch is not there yet.
         is_first = True
         while reading := [s for s in self._active if s.read < len(s.prompt)]:
@@ -363,7 +363,7 @@ class GenerationEngine:
             sequence.read = at + len(part)
             if sequence.read == len(sequence.prompt):
                 self._blocks.publish(sequence.prompt, sequence.blocks)
-                self._give(sequence, token)
+                self._append_token(sequence, token)
 
     def _write(self, sequences: list[_Sequence]) -> None:
         tokens = np.zeros((next(n for n in self._heights if n >= len(sequences)), 1), np.int64)
@@ -371,7 +371,7 @@ class GenerationEngine:
         found = self._call(tokens, [(s, s.read, 1) for s in sequences])
         for sequence, token in zip(sequences, found):
             sequence.read += 1
-            self._give(sequence, token)
+            self._append_token(sequence, token)
 
     def _call(self, tokens: np.ndarray, rows: list[tuple[_Sequence, int, int]], width: int = 1) -> list[int]:
         """Run one step; each row gets its block table, its number of earlier tokens, and its number of new ones."""
@@ -383,29 +383,29 @@ class GenerationEngine:
             given[0, tokens.shape[1] + SCALARS - 1] = self._seeds.integers(2**62)
         self._steps += 1
         found: Any = self._graphs[*tokens.shape, width](flow.tensor(given, **self._where))
-        self._hand_out()  # the step runs in the meantime
+        self._deliver_tokens()  # the step runs in the meantime
         return found.numpy().tolist()[: len(rows)]
 
-    def _give(self, sequence: _Sequence, token: int) -> None:
+    def _append_token(self, sequence: _Sequence, token: int) -> None:
         sequence.made.append(token)
         self._due.append((sequence, token))
         self._tokens += 1
         if len(sequence.made) >= sequence.most or token in sequence.stop:
-            self._leave(sequence)
+            self._finish_sequence(sequence)
 
-    def _leave(self, sequence: _Sequence) -> None:
+    def _finish_sequence(self, sequence: _Sequence) -> None:
         self._active.remove(sequence)
         self._blocks.release(sequence.blocks)
         self._due.append((sequence, None))
 
-    def _hand_out(self) -> None:
+    def _deliver_tokens(self) -> None:
         """Deliver tokens to waiting readers; waking many threads takes as long as a step of a small model."""
         due, self._due = self._due, []
         for sequence, token in due:
             sequence.put(token)
 
 
-def _whole_of(model: nn.Module, operation: str) -> dict[str, Any]:
+def _replicated_layout(model: nn.Module, operation: str) -> dict[str, Any]:
     """Return the layout of the inputs of a call: whole on every rank of the model's placement."""
     places = [p.placement if p.is_global else None for p in model.parameters()]
     if any(place != places[0] for place in places):

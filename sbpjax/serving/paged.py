@@ -249,9 +249,9 @@ class PagedStep(nn.Graph):
         context_lens, query_lens, temperature, seed = (inputs[:, length + i] for i in range(SCALARS))
         self.tables.block_tables, self.tables.context_lens = block_tables, context_lens
         slots = block_tables.shape[1] * self.size
-        places = flow.arange(length, **_where(inputs))
+        places = flow.arange(length, **_layout_options(inputs))
         position_ids = context_lens[:, None] + flow.minimum(places[None, :], query_lens[:, None] - 1)
-        attention_mask = flow.arange(slots, **_where(inputs))[None, :] < (context_lens + query_lens)[:, None]
+        attention_mask = flow.arange(slots, **_layout_options(inputs))[None, :] < (context_lens + query_lens)[:, None]
         # Queries of a piece of a prompt attend to earlier positions only. A row of one token attends to all that is
         # present: from the last slot the causal mask hides nothing.
         cache_position = context_lens if length > 1 else flow.full_like(context_lens[0], slots - 1)
@@ -261,7 +261,7 @@ class PagedStep(nn.Graph):
         return sample_tokens(logits.float(), temperature.float() / 1e6, seed[0])
 
 
-def _where(tensor: flow.Tensor) -> dict:
+def _layout_options(tensor: flow.Tensor) -> dict:
     return {"placement": tensor.placement, "sbp": tensor.sbp} if tensor.is_global else {}
 
 

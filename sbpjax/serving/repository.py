@@ -186,7 +186,7 @@ class Repository:
                 self._operation, f"{name} without versions", rule, f"graph.export('{folder}/1/model', x)"
             )
         for version in versions:
-            self._weigh(folder / str(version))
+            self._check_size(folder / str(version))
         content = [self._manifest(folder, version) for version in versions][-1]
         operation = f"{self._operation}: {name}"
         if content.get("placement") is not None:
@@ -236,7 +236,7 @@ class Repository:
             rule = "the files of an export are written together"
             raise ServingError(operation, f"a damaged manifest.json: {seen}", rule, "export again") from None
 
-    def _weigh(self, version: Path) -> None:
+    def _check_size(self, version: Path) -> None:
         size = sum(file.stat().st_size for file in (version / FOLDER).glob("*") if file.is_file()) / 2**20
         if self._max_model_mb is not None and size > self._max_model_mb:
             operation = f"{self._operation}: {version.parent.name}, version {version.name}"

@@ -147,7 +147,7 @@ class Server:
             command, environment = self._command(), self._environment()
             with open(self.log, "wb") as log:
                 self._process = self._tie.start(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
-            self._until_ready()
+            self._wait_until_ready()
         except BaseException:
             self.__exit__()
             raise
@@ -259,7 +259,7 @@ class Server:
         path = os.pathsep.join([*libraries, *([known] if known else [])])
         return {"JAX_PLATFORMS": "cpu", **os.environ, "LD_LIBRARY_PATH": path}
 
-    def _until_ready(self) -> None:
+    def _wait_until_ready(self) -> None:
         end = time.monotonic() + self._start_s
         url = f"http://{self._http_host}:{self._http}/v2/health/ready"
         assert self._process is not None

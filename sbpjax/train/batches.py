@@ -109,14 +109,14 @@ def layouts_of(loader: DataLoader, sbp: tuple[Any, ...]) -> Any:
             return {name: of(one) for name, one in part.items()}
         if isinstance(part, (list, tuple)):
             return [of(one) for one in part]
-        return fitting(part, sbp)
+        return sbp_for_part(part, sbp)
 
     if flow.sbp.split(1) not in sbp:
         return sbp
     return of(loader.collate_fn([loader.dataset[0]]))
 
 
-def fitting(part: Any, sbp: tuple[Any, ...]) -> tuple[Any, ...]:
+def sbp_for_part(part: Any, sbp: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the nd-sbp of a tensor of a batch."""
     flat = isinstance(part, flow.Tensor) and part.ndim < 2
     return tuple(flow.sbp.broadcast if flat and one == flow.sbp.split(1) else one for one in sbp)
@@ -147,27 +147,27 @@ def enlarge_batch(sample: Any, size: int, spec: Parallel, sbp: Any) -> Any:
     """Return abstract tensors of a batch of `size` samples on the mesh, from a batch of one sample."""
     if isinstance(sample, flow.Tensor):
         shape = (size, *sample.shape[1:])
-        return flow.zeros(*shape, dtype=sample.dtype, placement=spec.placement, sbp=fitting(sample, sbp))
+        return flow.zeros(*shape, dtype=sample.dtype, placement=spec.placement, sbp=sbp_for_part(sample, sbp))
     if isinstance(sample, Mapping):
         return {name: enlarge_batch(part, size, spec, sbp) for name, part in sample.items()}
     return [enlarge_batch(part, size, spec, sbp) for part in sample] if isinstance(sample, (list, tuple)) else sample
 
 
-def first_of(batch: Any) -> Any:
+def find_first_tensor(batch: Any) -> Any:
     """Return the first tensor of a batch."""
     if isinstance(batch, Mapping):
-        return first_of(list(batch.values()))
+        return find_first_tensor(list(batch.values()))
     if isinstance(batch, (list, tuple)):
-        return next(found for part in batch if (found := first_of(part)) is not None)
+        return next(found for part in batch if (found := find_first_tensor(part)) is not None)
     return batch if isinstance(batch, flow.Tensor) else None
 
 
-def cut(value: Any, count: int) -> Any:
+def take_samples(value: Any, count: int) -> Any:
     """Return the first samples of a batch, or of a model's outputs."""
     if isinstance(value, flow.Tensor):
         return value[:count] if value.ndim else value
     if isinstance(value, Mapping):
-        return {name: cut(part, count) for name, part in value.items()}
+        return {name: take_samples(part, count) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(cut(part, count) for part in value)
+        return type(value)(take_samples(part, count) for part in value)
     return value

@@ -21,9 +21,9 @@ from sbpjax import env
 from sbpjax.errors import ConfigError, SbpjaxError, TrainError, full_tracebacks, nearest
 from sbpjax.utils.host import LazyModule, command_parser
 
-from .disk import by_rank_0
+from .disk import run_on_rank_0
 from .hooks import Checkpoints, Evaluation
-from .memory_estimate import size_up
+from .memory_estimate import report_step_estimate
 from .step import StepOptions
 from .trainer import Trainer
 from .writers import LineWriter
@@ -163,7 +163,7 @@ def run(options: argparse.Namespace) -> None:
     config = configure(options)
     if options.memory is not None:
         with flow.abstract():
-            print(size_up(build_trainer(config)))
+            print(report_step_estimate(build_trainer(config)))
         return
     trainer = build_trainer(config, fast=options.fast_dev_run)
     if options.explain:
@@ -179,12 +179,12 @@ def run(options: argparse.Namespace) -> None:
         if out is not None and not options.eval_only:
             trainer.lock()  # leave files alone that another run is writing
         if out is not None:
-            by_rank_0(f"looking into {out}", lambda: check_directory(trainer, config, resume))
+            run_on_rank_0(f"looking into {out}", lambda: check_directory(trainer, config, resume))
         if options.eval_only:
             evaluate(trainer)
             return
         if out is not None:
-            by_rank_0(f"writing the configuration into {out}", lambda: _config.save_config(config, out))
+            run_on_rank_0(f"writing the configuration into {out}", lambda: _config.save_config(config, out))
         if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
             there = trainer.resume()
             trainer.write_text(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")

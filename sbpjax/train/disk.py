@@ -58,7 +58,7 @@ class convert_os_errors:  # a class: an error names the user's line, and not tha
         raise TrainError(self.operation, seen, rule, fix) from None
 
 
-def by_rank_0(operation: str, work: Callable[[], Any]) -> None:
+def run_on_rank_0(operation: str, work: Callable[[], Any]) -> None:
     """Run a function on rank 0; if it fails, all ranks raise. All processes call it.
 
     Args:

@@ -145,7 +145,7 @@ class GuardMonitor(Hook):
 
     def after_step(self, trainer: Trainer) -> None:
         """Read the numbers of the step before, which the devices know by now."""
-        self.look(trainer)
+        self.read_waiting(trainer)
         self._losses.append(trainer.loss)
         if is_due(trainer.step, self.every, trainer.max_steps):
             self._waiting = trainer.step, self.guard.numbers.clone(), trainer.batch, self._losses
@@ -153,9 +153,9 @@ class GuardMonitor(Hook):
 
     def after_run(self, trainer: Trainer) -> None:
         """Read the last numbers."""
-        self.look(trainer)
+        self.read_waiting(trainer)
 
-    def look(self, trainer: Trainer) -> None:
+    def read_waiting(self, trainer: Trainer) -> None:
         """Read numbers that are waiting; all processes call it.
 
         Raises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .trainer import Trainer
 
 
-def size_up(trainer: Trainer) -> str:
+def report_step_estimate(trainer: Trainer) -> str:
     """Return the report on a trainer's step without running it.
 
     Args:

@@ -20,7 +20,7 @@ from sbpjax.errors import DataError, SbpjaxError
 from sbpjax.utils.data import DataLoader
 from sbpjax.utils.host import command_parser, cores
 
-from .data.documents import Chunk, EncodedDocuments, as_it_is, chunks_of, texts_of
+from .data.documents import Chunk, EncodedDocuments, chunks_of, identity_collate, texts_of
 from .data.token_file import TokenFileWriter, token_dtype
 from .data.tokenizer import MODELS, end_of_document, read_tokenizer, train_tokenizer, vocabulary_of
 
@@ -76,7 +76,7 @@ def preprocess(options: argparse.Namespace) -> str:
     trained = None if options.tokenizer is not None else f"{options.output}.tokenizer.json"
     if trained is not None and os.path.lexists(trained) and not options.force:
         raise DataError("preprocess", f"{trained} is there", "existing files are not overwritten", "--force")
-    _refuse_if_there(options)
+    _raise_if_exists(options)
     tokenizer = _tokenizer(options, chunks)
     named = options.append_eod or options.eod_token is not None
     end = end_of_document(tokenizer, options.tokenizer, options.eod_token) if named else None
@@ -85,7 +85,7 @@ def preprocess(options: argparse.Namespace) -> str:
     documents = EncodedDocuments(chunks, tokenizer.to_str(), dtype, options.json_key, end)
     progress = _Progress(sum(chunk.end - chunk.begin for chunk in chunks))
     with TokenFileWriter(options.output, dtype, overwrite=options.force) as writer:
-        loader = DataLoader(documents, None, collate_fn=as_it_is, num_workers=_workers(options, len(chunks)))
+        loader = DataLoader(documents, None, collate_fn=identity_collate, num_workers=_workers(options, len(chunks)))
         for chunk, (tokens, lengths) in zip(chunks, loader, strict=True):
             writer.add_many(tokens, lengths)
             progress.add(chunk, len(lengths), len(tokens))
@@ -96,7 +96,7 @@ def preprocess(options: argparse.Namespace) -> str:
     return f"{written}, vocabulary {vocabulary:,}" + ("" if trained is None else f" ({trained})")
 
 
-def _refuse_if_there(options: argparse.Namespace) -> None:
+def _raise_if_exists(options: argparse.Namespace) -> None:
     """Raise for existing files before a tokenizer is trained, not only when the writer opens them."""
     there = [path for path in (f"{options.output}.bin", f"{options.output}.idx") if os.path.lexists(path)]
     if there and not options.force:

@@ -71,7 +71,7 @@ class RunLock:
             descriptor = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
             try:
                 is_locked = _lock(descriptor)
-                if is_locked is False or self._beats(is_locked is None):
+                if is_locked is False or self._is_owner_alive(is_locked is None):
                     raise self._held(operation)
                 _write(descriptor, record := _record())
             except BaseException:
@@ -100,7 +100,7 @@ class RunLock:
             return {}
         return found if isinstance(found, dict) else {}
 
-    def _beats(self, is_without_locks: bool) -> bool:
+    def _is_owner_alive(self, is_without_locks: bool) -> bool:
         """Return whether the recorded owner is alive, where no flock decides it."""
         first, here = self.read(), _record()
         is_here = first.get("host") == here["host"] or first.get("boot") == here["boot"]

@@ -40,7 +40,7 @@ from sbpjax.models.parallelize import Sharding, sharding_of
 
 from . import batches
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
-from .disk import by_rank_0
+from .disk import run_on_rank_0
 from .gradient_guard import GradientGuard, GuardMonitor
 from .hooks import Checkpoints, Evaluation, Hook, Log
 from .run_lock import RunLock
@@ -143,7 +143,7 @@ class Trainer:
         self.optimizer: optim.Optimizer = (
             optimizer if isinstance(optimizer, optim.Optimizer) else optimizer(parameter_groups(model))
         )
-        self.schedule = schedule if schedule is None or hasattr(schedule, "step") else self._of_factor(schedule)
+        self.schedule = schedule if schedule is None or hasattr(schedule, "step") else self._make_lambda_lr(schedule)
         self.guard = self._guard() if guard is None else guard or None
         check = None if loss is not None else getattr(model, "check_batch", None)
         self.loader = batches.global_loader(data, batch_size, self.parallel, workers, self.batch_sbp, check)
@@ -166,7 +166,7 @@ class Trainer:
             hook.set_up(self)
         self._stop: str | None = None
 
-    def _of_factor(self, factor: Callable[[int], float]) -> Any:
+    def _make_lambda_lr(self, factor: Callable[[int], float]) -> Any:
         return optim.lr_scheduler.LambdaLR(self.optimizer, factor)
 
     def _guard(self) -> GradientGuard:
@@ -213,7 +213,7 @@ class Trainer:
         while True:
             for batch in self.loader:
                 if not self.tokens_per_step:
-                    first = batches.first_of(batch)
+                    first = batches.find_first_tensor(batch)
                     whole = not first.dtype.is_floating_point and first.ndim == 2
                     self.tokens_per_step = first.numel() if whole else 0
                 yield self.to_stages(batch)
@@ -273,15 +273,15 @@ class Trainer:
         if not self._is_open:
             self._waiting.append(record)
             return
-        for writer in self._opened():
+        for writer in self._rank_writers():
             writer.write(*record)
 
     def write_text(self, text: str) -> None:
         """Pass a line of text to the writers."""
-        for writer in self._opened():
+        for writer in self._rank_writers():
             writer.write_text(text)
 
-    def _opened(self) -> list[Writer]:
+    def _rank_writers(self) -> list[Writer]:
         return self.writers if env.get_rank() == 0 else []
 
     def lock(self) -> None:
@@ -292,7 +292,7 @@ class Trainer:
         """
         if self.out is not None:
             self._lock = self._lock or RunLock(self.out)
-            by_rank_0(f"locking {self.out}", self._lock.take)
+            run_on_rank_0(f"locking {self.out}", self._lock.take)
 
     def unlock(self) -> None:
         """Release the lock of the run's directory."""
@@ -303,19 +303,19 @@ class Trainer:
         self._stop = None
         self.lock()
         try:
-            by_rank_0("opening the writers", self._open_writers)
+            run_on_rank_0("opening the writers", self._open_writers)
         except BaseException:
             self.unlock()
             raise
         self._is_open, waiting, self._waiting = True, self._waiting, []
         for record in waiting:
-            for writer in self._opened():
+            for writer in self._rank_writers():
                 writer.write(*record)
 
     def _open_writers(self) -> None:
         opened: list[Writer] = []
         try:
-            for writer in self._opened():
+            for writer in self._rank_writers():
                 opened.append(writer)
                 writer.open(self.out, self.step, self.max_steps)
         except BaseException:
@@ -329,7 +329,7 @@ class Trainer:
         errors: list[Exception] = []
         ends: list[Callable[[], None]] = [lambda h=hook: h.after_run(self) for hook in self.hooks]
         try:
-            for end in [*ends, *(writer.close for writer in self._opened())]:
+            for end in [*ends, *(writer.close for writer in self._rank_writers())]:
                 try:
                     end()
                 except Exception as error:

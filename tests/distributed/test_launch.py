@@ -168,8 +168,8 @@ def test_good_news_of_gloo_in_pieces():
         first[13:] + second.format(3),
         "0" + first[13:],
     ]
-    assert all(map(launcher.is_good_news, good))
-    assert not any(map(launcher.is_good_news, ["", "3", "8.0", first + second.format(2), first + "8.0"]))
+    assert all(map(launcher.is_connected_message, good))
+    assert not any(map(launcher.is_connected_message, ["", "3", "8.0", first + second.format(2), first + "8.0"]))
 
 
 def test_a_number_that_another_process_has_by_now_is_left_alone():

@@ -166,7 +166,7 @@ class Graph(Family):
     def read(self, folder):
         """Read all that `load_graph` reads, but for starting devices."""
         requested, file_reader._PARSE_SECONDS = "fuzz", 5
-        found = manifest.read(manifest.content(folder, requested), requested)
+        found = manifest.read(manifest.read_manifest_bytes(folder, requested), requested)
         file_reader.program(folder, found, requested, vouched=self.parsed_here)
         return file_reader.weights(folder, found, requested)
 

@@ -13,7 +13,7 @@ from jax.sharding import PartitionSpec
 from sbpjax._core.compiler.hlo import total_interconnect_bytes
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P, nd_name
-from sbpjax.sbp.conversion_steps import MeshPosition, kind_of, legal, make_step
+from sbpjax.sbp.conversion_steps import MeshPosition, is_legal_step, kind_of, make_step
 from sbpjax.sbp.layout import layout_of, local_shape
 from sbpjax.sbp.placement import placement
 from tests.programs.rules.strategy_checker import COMPILER, mismatch, stack_blocks, unstack_mismatch
@@ -146,7 +146,7 @@ def test_paths_are_legal_and_chain(shape, sizes):
         for target in itertools.product(CODES, repeat=len(sizes)):
             codes = source
             for step in boxing.path(shape, 4, sizes, source, target):
-                assert legal(codes, step.axis, step.target)
+                assert is_legal_step(codes, step.axis, step.target)
                 assert step.source == codes[step.axis] and step.kind == kind_of(step.source, step.target)
                 codes = (*codes[: step.axis], step.target, *codes[step.axis + 1 :])
             assert codes == target
@@ -159,7 +159,7 @@ def _brute_force(shape, sizes, longest):
     for _ in range(longest):
         for (source, codes), spent in list(best.items()):
             for axis, choice in itertools.product(range(len(sizes)), (*range(len(shape)), B, P)):
-                if choice == codes[axis] or not legal(codes, axis, choice):
+                if choice == codes[axis] or not is_legal_step(codes, axis, choice):
                     continue
                 after = (*codes[:axis], choice, *codes[axis + 1 :])
                 price = spent + make_step(shape, 4, sizes, codes, axis, choice).price

@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from sbpjax._core.compiler import hlo
 from sbpjax.sbp.conversion_steps import MeshPosition, _scatter_sum, make_step
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.scattered_shards import ends_within_tiles, is_summed_whole, sent_as, stays
+from sbpjax.sbp.scattered_shards import has_partial_tiles, keeps_shape, lowers_to_all_reduce, sent_shape
 
 SHAPES = [(8,), (4096,), (8, 6), (6, 8), (4, 1024), (2, 8, 6), (8, 2, 6), (2, 6, 8), (2, 3, 8, 5)]
 
@@ -34,16 +34,16 @@ def test_each_rank_gets_its_shard(shape, dim):
 
     np.testing.assert_allclose(jax.jit(run)(jnp.asarray(x)), x.sum(0), rtol=1e-5, atol=1e-5)
     text = jax.jit(run).lower(jax.ShapeDtypeStruct(x.shape, x.dtype)).as_text()
-    assert ("scatter_dimension = 0" in text) == (not stays(len(shape), dim))
+    assert ("scatter_dimension = 0" in text) == (not keeps_shape(len(shape), dim))
 
 
 def test_activations_cut_along_tokens_are_sent_as_they_are():
-    assert stays(3, 1)
-    assert not any(stays(n, d) for n, d in [(1, 0), (2, 0), (2, 1), (3, 0), (3, 2)])
-    assert sent_as((4096, 128)) == (4096, 128)
-    assert sent_as((2, 4096, 128)) == (8192, 128)
-    assert sent_as((4, 1024)) == (32, 128)
-    assert sent_as((1000,)) == (1, 1000)
+    assert keeps_shape(3, 1)
+    assert not any(keeps_shape(n, d) for n, d in [(1, 0), (2, 0), (2, 1), (3, 0), (3, 2)])
+    assert sent_shape((4096, 128)) == (4096, 128)
+    assert sent_shape((2, 4096, 128)) == (8192, 128)
+    assert sent_shape((4, 1024)) == (32, 128)
+    assert sent_shape((1000,)) == (1, 1000)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_activations_cut_along_tokens_are_sent_as_they_are():
 )
 def test_small_sums_that_libtpu_reduces_whole(shard, dim, whole):
     """As found in programs compiled for v5p:4x4x4 in groups of 8, and for v5p:8x8x8 in groups of 64."""
-    assert is_summed_whole(shard, dim) is whole
+    assert lowers_to_all_reduce(shard, dim) is whole
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_small_sums_that_libtpu_reduces_whole(shard, dim, whole):
     ],
 )
 def test_shards_that_end_within_tiles_of_what_lies_transposed(shape, dim, within):
-    assert ends_within_tiles(shape, 4, 8, dim) is within
+    assert has_partial_tiles(shape, 4, 8, dim) is within
 
 
 @pytest.mark.aot

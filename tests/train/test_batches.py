@@ -6,7 +6,14 @@ import pytest
 import sbpjax as flow
 from sbpjax import models
 from sbpjax.errors import TrainError
-from sbpjax.train.batches import PaddedBatches, cut, evaluation_loader, first_of, global_loader, to_stages
+from sbpjax.train.batches import (
+    PaddedBatches,
+    evaluation_loader,
+    find_first_tensor,
+    global_loader,
+    take_samples,
+    to_stages,
+)
 from tests.train.cases import Points
 
 
@@ -19,7 +26,7 @@ def test_the_last_batch_is_filled_up():
 def test_evaluations_see_every_sample_in_its_order():
     spec = models.Parallel(data=2, device="cpu")
     loader, batches = evaluation_loader(Points(5), 2, spec, None)
-    found = [cut(x, batches.real(i)).numpy()[:, 0].tolist() for i, (x, _) in enumerate(loader)]
+    found = [take_samples(x, batches.real(i)).numpy()[:, 0].tolist() for i, (x, _) in enumerate(loader)]
     points = Points(5)
     assert [one for batch in found for one in batch] == [float(points[i][0][0]) for i in range(5)]
 
@@ -46,7 +53,7 @@ def test_targets_go_to_the_stage_that_reads_them():
 
 def test_first_of_nested_parts():
     x = flow.ones(2)
-    assert first_of({"a": ["text", x]}) is x
+    assert find_first_tensor({"a": ["text", x]}) is x
 
 
 def test_parts_without_positions_are_whole_over_context():

@@ -8,7 +8,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import env
 from sbpjax.errors import TrainError
-from sbpjax.train.disk import by_rank_0, convert_os_errors
+from sbpjax.train.disk import convert_os_errors, run_on_rank_0
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_all_ranks_raise_what_rank_0_does():
     @flow.simulate(ranks=2)
     def main():
         with pytest.raises(TrainError, match="(?s)writing x.*seen: a full disk.*fix:  a fix"):
-            by_rank_0("writing x", work)
-        by_rank_0("writing y", lambda: None)
+            run_on_rank_0("writing x", work)
+        run_on_rank_0("writing y", lambda: None)
         return True
 
     assert main() == [True, True]

@@ -27,7 +27,7 @@ from sbpjax._core.programs.primitives import COLLECTIVES, CONTROL
 from sbpjax._core.programs.rules import moved_inside
 from sbpjax.errors import MixedTensorError
 from sbpjax.sbp.layout import local_shape
-from sbpjax.sbp.scattered_shards import is_summed_whole
+from sbpjax.sbp.scattered_shards import lowers_to_all_reduce
 
 from .display import DisplayedReport, Table, bytes_text
 
@@ -119,7 +119,7 @@ def planned_launches(plan, placement) -> dict[str, int]:
 
 def _is_all_reduce(step, block: tuple[int, ...], written: list) -> bool:
     """Return whether the TPU compiler makes an all-reduce of a scatter or gather that ends in such blocks."""
-    is_small = step.kind == "psum_scatter" and is_summed_whole(block, step.target)
+    is_small = step.kind == "psum_scatter" and lowers_to_all_reduce(block, step.target)
     return is_small or step.is_all_reduce(written[step.axis])
 
 

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 
 
-def holds(target: np.dtype, source: np.dtype) -> bool:
+def is_lossless_cast(target: np.dtype, source: np.dtype) -> bool:
     """Return whether every value of ``source`` is one of ``target``."""
     if target == source:
         return True

@@ -71,7 +71,7 @@ def encode(value: Any, walk: Walk, name: str) -> Code | None:
     if found is not None:
         return found(value, walk, name)
     if isinstance(value, np.generic):
-        return {"": "numpy", "dtype": dtype_name(value.dtype), "value": _text(np.asarray(value).tobytes())}
+        return {"": "numpy", "dtype": dtype_name(value.dtype), "value": _encode_base64(np.asarray(value).tobytes())}
     if isinstance(value, np.dtype):
         return {"": "numpy.dtype", "value": dtype_name(value)}
     if isinstance(value, enum.Enum):
@@ -143,7 +143,7 @@ def _find_class(full: str, kind: type) -> Any:
     return found if isinstance(found, type) and issubclass(found, kind) else None
 
 
-def _text(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
@@ -236,8 +236,8 @@ ENCODERS: dict[type, Callable[[Any, Walk, str], Code]] = {
     collections.Counter: lambda v, walk, _: {"": "Counter", "items": _pairs(v, walk)},
     collections.defaultdict: _encode_default,
     complex: lambda v, walk, _: {"": "complex", "value": [v.real, v.imag]},
-    bytes: lambda v, walk, _: {"": "bytes", "value": _text(v)},
-    bytearray: lambda v, walk, _: {"": "bytearray", "value": _text(bytes(v))},
+    bytes: lambda v, walk, _: {"": "bytes", "value": _encode_base64(v)},
+    bytearray: lambda v, walk, _: {"": "bytearray", "value": _encode_base64(bytes(v))},
     range: lambda v, walk, _: {"": "range", "value": [v.start, v.stop, v.step]},
     slice: lambda v, walk, _: {"": "slice", "items": [walk(v.start), walk(v.stop), walk(v.step)]},
     datetime.date: _encode_time,

@@ -15,7 +15,7 @@ from sbpjax.errors import CheckpointError
 Result = TypeVar("Result")
 
 
-def together(
+def run_collectively(
     operation: str, work: Callable[[], Result], summarize: Callable[[Result], Any]
 ) -> tuple[Result, dict[int, Any]]:
     """Return the result of ``work()`` here and the shared part of every rank's; all ranks call it.

@@ -23,7 +23,7 @@ from sbpjax.sbp import Layout, algebra
 from sbpjax.sbp.placement import placement as Placement
 
 from . import tree
-from .collective_io import together
+from .collective_io import run_collectively
 from .reader import Contents
 from .restore_plan import Finish, RestorePlan, entries_of, mismatch_error
 
@@ -34,7 +34,7 @@ def verify(path: str | os.PathLike) -> None:
     Raises:
         CheckpointError: a file is missing, truncated or changed; all processes raise it.
     """
-    contents, _ = together("verifying a checkpoint", lambda: Contents(path), lambda found: None)
+    contents, _ = run_collectively("verifying a checkpoint", lambda: Contents(path), lambda found: None)
     contents.verify()
 
 
@@ -85,7 +85,7 @@ def load(
         names = {n: n for n in contents.tensors}
         if part is not None:
             names = {n.removeprefix(f"{part}/"): n for n in tree.names_of(state)}
-        wanted = [names[n] for n in tree.chosen(names, pattern)]
+        wanted = [names[n] for n in tree.select_names(names, pattern)]
         if into is None:
             return {n: _target(contents, n, placement, sbp) for n in wanted}, None, None
         fit = RestorePlan(contents, wanted, cast, pattern is not None, part)
@@ -95,13 +95,13 @@ def load(
             raise error
         return fit.targets, fit, done
 
-    (contents, state), gathered = together(
+    (contents, state), gathered = run_collectively(
         "loading a checkpoint", open_contents, lambda found: [str(found[0].directory)]
     )
     _check_same_request(gathered)
     if check:
         contents.verify()
-    (targets, fit, done), gathered = together(
+    (targets, fit, done), gathered = run_collectively(
         "loading a checkpoint", plan_layouts, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
     )
     _check_same_request(gathered)
@@ -150,10 +150,10 @@ def _target(contents: Contents, name: str, placement: Placement | None, sbp: Any
     if placement is None or contents.is_array(name):
         return None
     shape = contents.shape(name)
-    return Layout(placement, fitting(sbp, placement, len(shape)), shape, contents.dtype(name))
+    return Layout(placement, fit_sbp(sbp, placement, len(shape)), shape, contents.dtype(name))
 
 
-def fitting(sbp: Any, placement: Placement, ndim: int) -> tuple:
+def fit_sbp(sbp: Any, placement: Placement, ndim: int) -> tuple:
     """Return the nd-sbp of a tensor of ``ndim`` dims: broadcast where none is given or the split dim is missing."""
     sbp = algebra.in_order(sbp, placement)
     entries = sbp if isinstance(sbp, (list, tuple)) else [sbp] * len(placement.hierarchy)

@@ -68,10 +68,12 @@ def read(directory: Path) -> tuple[int, dict[str, tuple[int, int | None]]]:
     digest = str(found.get("sha256"))
     if hashlib.sha256(text.replace(digest, _BLANK, 1).encode()).hexdigest() != digest:
         raise ValueError(f"{CHECKSUMS} has changed: its own checksum is another")
-    return found["version"], {_inside(name): _facts(name, facts) for name, facts in found["files"].items()}
+    return found["version"], {
+        _checked_relative_name(name): _facts(name, facts) for name, facts in found["files"].items()
+    }
 
 
-def _inside(name: str) -> str:
+def _checked_relative_name(name: str) -> str:
     if not name or name.startswith("/") or "\\" in name or ":" in name or ".." in name.split("/"):
         raise ValueError(f"{CHECKSUMS} names {name!r}, which is not below the checkpoint")
     return name
@@ -84,7 +86,7 @@ def _facts(name: str, facts: Any) -> tuple[int, int | None]:
     return size, crc
 
 
-def fault(directory: Path, name: str, size: int, crc: int | None) -> str | None:
+def find_fault(directory: Path, name: str, size: int, crc: int | None) -> str | None:
     """Return the fault of a file, None if it is as written."""
     file = directory / name
     if not file.is_file():

@@ -160,7 +160,7 @@ def _whole(value: Any) -> int:
     return value
 
 
-def _only(kinds: tuple[type, ...], make: Callable) -> Callable:
+def _restrict_argument_types(kinds: tuple[type, ...], make: Callable) -> Callable:
     """Return a function that takes arguments of these classes alone."""
 
     def call(*arguments: Any) -> Any:
@@ -177,20 +177,20 @@ _PATHS = ("PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath", "Path"
 
 def _path(name: str) -> Callable:
     kind = pathlib.PureWindowsPath if name == "PureWindowsPath" else pathlib.PurePosixPath if "Pure" in name else Path
-    return _only((str,), lambda *parts: kind(*parts))
+    return _restrict_argument_types((str,), lambda *parts: kind(*parts))
 
 
 FUNCTIONS: dict[str, Callable] = {
     **PLAIN,
     "numpy.core.multiarray._reconstruct": lambda *_: _Array(),
     "numpy._core.multiarray._reconstruct": lambda *_: _Array(),
-    "datetime.date": _only((bytes,), datetime.date),
-    "datetime.datetime": _only(_ZONES, datetime.datetime),
-    "datetime.time": _only(_ZONES, datetime.time),
-    "datetime.timedelta": _only((int,), datetime.timedelta),
-    "datetime.timezone": _only((datetime.timedelta, str), datetime.timezone),
-    "builtins.range": _only((int,), range),
-    "builtins.slice": _only((int, type(None)), slice),
+    "datetime.date": _restrict_argument_types((bytes,), datetime.date),
+    "datetime.datetime": _restrict_argument_types(_ZONES, datetime.datetime),
+    "datetime.time": _restrict_argument_types(_ZONES, datetime.time),
+    "datetime.timedelta": _restrict_argument_types((int,), datetime.timedelta),
+    "datetime.timezone": _restrict_argument_types((datetime.timedelta, str), datetime.timezone),
+    "builtins.range": _restrict_argument_types((int,), range),
+    "builtins.slice": _restrict_argument_types((int, type(None)), slice),
     "builtins.frozenset": lambda items=(): frozenset(map(checked_key, items)),
     **{f"pathlib.{name}": _path(name) for name in _PATHS},
 }
@@ -275,7 +275,7 @@ def read_oneflow(path: str | os.PathLike, make: Make, parameter: Callable[[Any],
     directory = Path(path)
     try:
         names = Names(FUNCTIONS, VALUES, CLASSES)
-        found = Machine((directory / PICKLE).read_bytes(), names, _rejection_error, _nothing).load()
+        found = Machine((directory / PICKLE).read_bytes(), names, _rejection_error, _reject_persistent_id).load()
         if type(found) is not dict or found.get("protocol_version") != 1 or "data" not in found:
             raise ValueError("its pickle holds no protocol_version 1 and data")
         return _Reader(directory, make, parameter).real(found["data"])
@@ -296,5 +296,5 @@ def _rejection_error(name: str) -> CheckpointError:
     return CheckpointError("reading a directory of OneFlow", f"its pickle names {name[:200]}", rule, fix)
 
 
-def _nothing(pid: Any) -> Any:
+def _reject_persistent_id(pid: Any) -> Any:
     raise pickle.UnpicklingError("a persistent id")

@@ -19,7 +19,7 @@ from sbpjax.sbp import Layout
 from . import blocks, manifest, tree
 from .codec import numpy_dtype
 from .manifest import CHECKSUMS, STATE, STEP, damaged_error
-from .saving import on_disk
+from .saving import stored_layout
 
 
 def locate_checkpoint(path: str | os.PathLike) -> Path:
@@ -96,7 +96,7 @@ class Contents:
     def _check(self, name: str) -> None:
         if name not in self._files:
             raise ValueError(f"{CHECKSUMS} does not name {name}")
-        fault = manifest.fault(self.directory, name, *self._files[name])
+        fault = manifest.find_fault(self.directory, name, *self._files[name])
         if fault is not None:
             raise damaged_error(self.directory, fault)
         if name != STATE:
@@ -144,7 +144,7 @@ class Contents:
             raise damaged_error(self.directory, "; ".join(faults[:4]) + more)
 
     def _fault(self, name: str, size: int, crc: int | None) -> str | None:
-        return manifest.fault(self.directory, name, size, crc)
+        return manifest.find_fault(self.directory, name, size, crc)
 
     def dtype(self, name: str) -> np.dtype:
         """Return the dtype that a tensor was saved in."""
@@ -164,7 +164,7 @@ class Contents:
         Raises:
             CheckpointError: a file cannot be read.
         """
-        even = {n: None if layout is None else on_disk(layout) for n, layout in targets.items()}
+        even = {n: None if layout is None else stored_layout(layout) for n, layout in targets.items()}
         with self.reading("reading"):
             numbers = {n: i for i, n in enumerate(self.tensors)}
             found = {n: self._read(n, numbers[n], e) for n, e in even.items()}

@@ -25,9 +25,9 @@ from sbpjax.nn.module import Module
 from sbpjax.optim import Optimizer
 from sbpjax.sbp import Layout
 
-from .casts import holds
+from .casts import is_lossless_cast
 from .reader import Contents
-from .tree import LEAVES, MISSING, below, is_object, names_of, unpack
+from .tree import LEAVES, MISSING, is_object, join_name, names_of, unpack
 
 Finish = Callable[[], Any]
 
@@ -106,7 +106,7 @@ class RestorePlan:
         here = dtypes.as_dtype(target.dtype).np if isinstance(target, Tensor) else target.dtype
         if tuple(target.shape) != shape:
             self.wrong.append(f"{name}: {list(target.shape)} here, {list(shape)} in the checkpoint")
-        elif not self.cast and not holds(here, dtype):
+        elif not self.cast and not is_lossless_cast(here, dtype):
             self.wrong.append(f"{name}: {here.name} here, {dtype.name} in the checkpoint; cast=True allows the loss")
         layout = refresh_tensor(target).layout if isinstance(target, Tensor) else None
         self.targets[stored] = layout and Layout(layout.placement, layout.sbp, shape, dtype)
@@ -124,11 +124,11 @@ class RestorePlan:
 
     def _plan_dict(self, target: dict, entries: dict, name: str, strict: bool) -> Finish:
         if not self.parts:
-            self.missing += [below(name, k) for k in target if k not in entries]
+            self.missing += [join_name(name, k) for k in target if k not in entries]
         else:
-            self.missing += [n for k in target if k not in entries for n in _tensors(target[k], below(name, k))]
-        self._add_unexpected([(below(name, k), v) for k, v in entries.items() if k not in target])
-        done = {k: self.walk(v, entries[k], below(name, k), strict) for k, v in target.items() if k in entries}
+            self.missing += [n for k in target if k not in entries for n in _tensors(target[k], join_name(name, k))]
+        self._add_unexpected([(join_name(name, k), v) for k, v in entries.items() if k not in target])
+        done = {k: self.walk(v, entries[k], join_name(name, k), strict) for k, v in target.items() if k in entries}
 
         def finish() -> dict:
             for key, set_it in done.items():
@@ -141,9 +141,9 @@ class RestorePlan:
 
     def _plan_sequence(self, target: Any, items: list, name: str, strict: bool) -> Finish:
         count = min(len(target), len(items))
-        self.missing += [below(name, i) for i in range(count, len(target))]
-        self._add_unexpected([(below(name, i), items[i]) for i in range(count, len(items))])
-        done = [self.walk(target[i], items[i], below(name, i), strict) for i in range(count)]
+        self.missing += [join_name(name, i) for i in range(count, len(target))]
+        self._add_unexpected([(join_name(name, i), items[i]) for i in range(count, len(items))])
+        done = [self.walk(target[i], items[i], join_name(name, i), strict) for i in range(count)]
 
         def finish() -> Any:
             values = [target[i] if (v := set_it()) is MISSING else v for i, set_it in enumerate(done)]
@@ -166,9 +166,9 @@ class RestorePlan:
             return lambda: target
         own = target.state_dict()
         if isinstance(target, Module) and (entries := entries_of(document)) is not None:
-            self.missing += [below(name, k) for k in own if k not in entries]
-            self._add_unexpected([(below(name, k), v) for k, v in entries.items() if k not in own])
-        self._like(document, own, name, _parameters(target))
+            self.missing += [join_name(name, k) for k in own if k not in entries]
+            self._add_unexpected([(join_name(name, k), v) for k, v in entries.items() if k not in own])
+        self._plan_state_read(document, own, name, _parameters(target))
         options = (
             {"strict": False} if not strict and "strict" in inspect.signature(target.load_state_dict).parameters else {}
         )
@@ -180,7 +180,7 @@ class RestorePlan:
 
         return finish
 
-    def _like(self, document: Any, own: Any, name: str, owner: dict[Any, Tensor] | Tensor | None) -> None:
+    def _plan_state_read(self, document: Any, own: Any, name: str, owner: dict[Any, Tensor] | Tensor | None) -> None:
         """Register the tensors of an object's state in their current layout, new ones in that of their parameter."""
         if isinstance(document, dict) and document.get("") in LEAVES:
             stored = document["name"]
@@ -198,17 +198,21 @@ class RestorePlan:
         for key, part in (entries or dict(enumerate(items or []))).items():
             inner = own.get(key) if isinstance(own, dict) else own[key] if _has(own, key) else None
             who = owner.get(key) if isinstance(owner, dict) and not isinstance(owner, Tensor) else owner
-            self._like(part, inner, below(name, key), who)
+            self._plan_state_read(part, inner, join_name(name, key), who)
 
 
 def mismatch_error(fit: RestorePlan, strict: bool) -> CheckpointError | None:
     """Return the error for all mismatches, None if there are none."""
     seen = list(fit.wrong)
     if strict or fit.parts:
-        seen += [f"{len(fit.missing)} are not in the checkpoint: {_some(fit.missing)}"] if fit.missing else []
+        seen += (
+            [f"{len(fit.missing)} are not in the checkpoint: {_abbreviate_names(fit.missing)}"] if fit.missing else []
+        )
     if strict:
         seen += (
-            [f"{len(fit.unexpected)} of the checkpoint are not here: {_some(fit.unexpected)}"] if fit.unexpected else []
+            [f"{len(fit.unexpected)} of the checkpoint are not here: {_abbreviate_names(fit.unexpected)}"]
+            if fit.unexpected
+            else []
         )
     if not seen:
         return None
@@ -223,7 +227,7 @@ def mismatch_error(fit: RestorePlan, strict: bool) -> CheckpointError | None:
     return CheckpointError(f"loading {str(fit.contents.directory)!r}", text, rule, fix)
 
 
-def _some(names: list[str]) -> str:
+def _abbreviate_names(names: list[str]) -> str:
     return f"{names[:6]}" + (" …" if len(names) > 6 else "")
 
 
@@ -269,7 +273,7 @@ def _tensors(target: Any, name: str = "") -> list[str]:
     pairs = (
         target.items() if isinstance(target, dict) else enumerate(target) if isinstance(target, (list, tuple)) else ()
     )
-    return [n for k, v in pairs for n in _tensors(v, below(name, k))]
+    return [n for k, v in pairs for n in _tensors(v, join_name(name, k))]
 
 
 def _describe_entry(document: Any) -> str:

@@ -30,9 +30,9 @@ from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import CheckpointError, nearest
 from sbpjax.sbp.placement import placement as Placement
 
-from .casts import holds
-from .loading import fitting
-from .tree import chosen
+from .casts import is_lossless_cast
+from .loading import fit_sbp
+from .tree import select_names
 
 _DTYPES = {
     "F64": np.float64, "F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,
@@ -148,11 +148,11 @@ def rename_arrays(arrays: Mapping[str, Any], names: Names) -> dict[str, Any]:
     """
     if names is None:
         return dict(arrays)
-    rename = _renaming(names)
+    rename = _make_renamer(names)
     return {new: array for name, array in arrays.items() if (new := rename(name))}
 
 
-def _renaming(names: Any) -> Callable[[str], Any]:
+def _make_renamer(names: Any) -> Callable[[str], Any]:
     if isinstance(names, Mapping):
         return lambda name: names.get(name, name)
     if callable(names):
@@ -183,13 +183,13 @@ def place_arrays(
         return {name: _place_array(array, placement, sbp) for name, array in arrays.items()}
     for name, x in into.items():
         if name not in arrays:
-            raise _not_there(name, into, arrays)
+            raise _missing_tensor_error(name, into, arrays)
         if tuple(arrays[name].shape) != tuple(x.shape):
             seen = f"{name}: {list(arrays[name].shape)} in the file, {list(x.shape)} here"
             rule = "a tensor of `into` takes the file's of its name if their shapes are equal"
             fix = "the file of this very model; or pattern= loads only the names that fit it"
             raise CheckpointError("loading weights", seen, rule, fix)
-        if not cast and not holds(dtypes.as_dtype(x.dtype).np, arrays[name].dtype):
+        if not cast and not is_lossless_cast(dtypes.as_dtype(x.dtype).np, arrays[name].dtype):
             seen, rule = (
                 f"{name}: {arrays[name].dtype} in the file, {x.dtype.name} here",
                 "no value changes by its dtype",
@@ -203,7 +203,7 @@ def place_arrays(
     return dict(into)
 
 
-def _not_there(name: str, into: Mapping[str, Tensor], arrays: Mapping[str, np.ndarray]) -> CheckpointError:
+def _missing_tensor_error(name: str, into: Mapping[str, Tensor], arrays: Mapping[str, np.ndarray]) -> CheckpointError:
     missing, over = [n for n in into if n not in arrays], [n for n in arrays if n not in into]
     seen = f"{name} is not in the file, which lacks {len(missing)} of {len(into)} names"
     fix = "pattern= loads only the names that match"
@@ -217,7 +217,7 @@ def _not_there(name: str, into: Mapping[str, Tensor], arrays: Mapping[str, np.nd
 def _place_array(array: np.ndarray, placement: Placement | None, sbp: Any) -> Tensor:
     if placement is None:
         return tensor(np.array(array))
-    return wrap_any(*conversions.from_logical(array, placement, fitting(sbp, placement, array.ndim)))
+    return wrap_any(*conversions.from_logical(array, placement, fit_sbp(sbp, placement, array.ndim)))
 
 
 def load_safetensors(
@@ -245,7 +245,7 @@ def load_safetensors(
         CheckpointError: the file is damaged, or does not fit ``into``; nothing is written then.
     """
     arrays = rename_arrays(open_safetensors(path), names)
-    wanted = chosen(arrays, pattern)
+    wanted = select_names(arrays, pattern)
     if into is not None and pattern is not None:
         into = {name: x for name, x in into.items() if name in wanted}
     return place_arrays({name: arrays[name] for name in wanted}, into, placement, sbp, cast)

@@ -40,7 +40,7 @@ from sbpjax.sbp import Layout, algebra, broadcast, split
 from sbpjax.sbp.placement import one_per_process
 
 from . import blocks, codec, manifest, tree
-from .collective_io import together
+from .collective_io import run_collectively
 from .partial import Partial
 
 Shards = list[tuple[int, tuple[int, ...], np.ndarray]]
@@ -172,7 +172,7 @@ def begin(
         return text, found, uuid.uuid4().hex
 
     try:
-        (text, found, _), gathered = together(
+        (text, found, _), gathered = run_collectively(
             f"saving {target}", prepare, lambda made: (_shared_facts(made[1]), made[2])
         )
         for rank, (theirs, _) in gathered.items():
@@ -211,7 +211,7 @@ def _write_first(
         _write(partial, 0, shards)
     except Exception as error:
         failed[0] = f"{type(error).__name__}: {error}"
-    failed |= _others(world, number)
+    failed |= _wait_for_ranks(world, number)
     if not failed:
         try:
             manifest.write(partial.path)
@@ -234,7 +234,7 @@ def _write(partial: Partial, rank: int, shards: Shards | Exception) -> None:
     blocks.write(partial.path, rank, shards)
 
 
-def _others(world: World, number: str) -> dict[int, str]:
+def _wait_for_ranks(world: World, number: str) -> dict[int, str]:
     """Wait until the other ranks have written; return the failed ranks with their reasons."""
     failed: dict[int, str] = {}
     deadline = time.monotonic() + processes.timeout_s()
@@ -278,7 +278,7 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
             return []
         array = np.asarray(payload(value) if isinstance(value, Tensor) else value)
         return [(number, (0,) * array.ndim, np.array(array) if copied else array)]
-    even = on_disk(layout)
+    even = stored_layout(layout)
     array, _ = conversions.convert(payload(value), layout, even.placement, even.sbp)
     mine = [s for s in array.addressable_shards if s.replica_id == 0 and world.owner(s.device) == world.rank]
     for shard in mine:
@@ -290,7 +290,7 @@ def _shards(number: int, value: Any, copied: bool) -> Shards:
     return [(number, start, v) for start, v in zip(starts, values, strict=True) if v.size]
 
 
-def on_disk(layout: Layout) -> Layout:
+def stored_layout(layout: Layout) -> Layout:
     """Return the layout in which a tensor is written and read: even, no partial sums, on all processes."""
     # A stage of a pipeline: every process writes a part.
     if not layout.placement.covers_processes and processes.current().size > 1:

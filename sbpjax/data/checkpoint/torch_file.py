@@ -31,7 +31,7 @@ from .safetensors import Names as Renaming
 from .safetensors import place_arrays, rename_arrays
 from .torch_allowed import UnrestrictedUnpickler, allowed_objects
 from .torch_pickle import PLAIN, Machine, Names
-from .tree import chosen
+from .tree import select_names
 
 STORAGES = {
     "DoubleStorage": np.float64, "FloatStorage": np.float32, "HalfStorage": np.float16,
@@ -303,7 +303,7 @@ def load_torch(
         rule = "a flat state is a dict of tensors"
         raise CheckpointError(f"loading {str(path)!r}", f"{keys}", rule, "key= names its place in the file")
     arrays = rename_arrays(state, names)
-    wanted = chosen(arrays, pattern)
+    wanted = select_names(arrays, pattern)
     if into is not None and pattern is not None:
         into = {name: x for name, x in into.items() if name in wanted}
     return place_arrays({name: arrays[name] for name in wanted}, into, placement, sbp, cast)

@@ -312,33 +312,33 @@ def _build_allowed(target: Any, state: Any) -> None:
             setattr(target, key, value)
 
 
-def _with(method: Callable, *options: Any) -> Callable[[Machine], None]:
+def _bind_options(method: Callable, *options: Any) -> Callable[[Machine], None]:
     return lambda machine: method(machine, *options)
 
 
-def _pushing(make: Callable[[], Any]) -> Callable[[Machine], None]:
+def _make_push(make: Callable[[], Any]) -> Callable[[Machine], None]:
     return lambda machine: machine.push(make())
 
 
 _OPCODES: dict[bytes, Callable[[Machine], None]] = {
-    pickle.PROTO: Machine.protocol, pickle.FRAME: _with(Machine.skip, 8), pickle.MARK: Machine.mark,
-    pickle.NONE: _pushing(lambda: None), pickle.NEWTRUE: _pushing(lambda: True),
-    pickle.NEWFALSE: _pushing(lambda: False), pickle.EMPTY_TUPLE: _pushing(tuple), pickle.EMPTY_LIST: _pushing(list),
-    pickle.EMPTY_DICT: _pushing(dict), pickle.EMPTY_SET: _pushing(set),
-    pickle.BININT: _with(Machine.integer, "<i"), pickle.BININT1: _with(Machine.integer, "<B"),
-    pickle.BININT2: _with(Machine.integer, "<H"), pickle.BINFLOAT: _with(Machine.integer, ">d"),
-    pickle.LONG1: Machine.long, pickle.BINUNICODE: _with(Machine.text, "<I"),
-    pickle.SHORT_BINUNICODE: _with(Machine.text, "<B"), pickle.BINUNICODE8: _with(Machine.text, "<Q"),
-    pickle.SHORT_BINSTRING: _with(Machine.text, "<B"), pickle.SHORT_BINBYTES: _with(Machine.data, "<B"),
-    pickle.BINBYTES: _with(Machine.data, "<I"), pickle.TUPLE: Machine.tuple_to_mark,
-    pickle.TUPLE1: _with(Machine.tuple_of, 1), pickle.TUPLE2: _with(Machine.tuple_of, 2),
-    pickle.TUPLE3: _with(Machine.tuple_of, 3), pickle.BINPUT: _with(Machine.put, "<B"),
-    pickle.LONG_BINPUT: _with(Machine.put, "<I"), pickle.MEMOIZE: Machine.memoize,
-    pickle.BINGET: _with(Machine.get, "<B"), pickle.LONG_BINGET: _with(Machine.get, "<I"),
-    pickle.APPEND: Machine.append, pickle.APPENDS: Machine.appends, pickle.SETITEM: Machine.set_item,
-    pickle.SETITEMS: Machine.set_items, pickle.ADDITEMS: Machine.add_items, pickle.FROZENSET: Machine.frozen_set,
-    pickle.GLOBAL: Machine.name, pickle.STACK_GLOBAL: Machine.stack_name, pickle.REDUCE: Machine.reduce,
-    pickle.NEWOBJ: Machine.new, pickle.BUILD: Machine.build, pickle.BINPERSID: Machine.persistent,
+    pickle.PROTO: Machine.protocol, pickle.FRAME: _bind_options(Machine.skip, 8), pickle.MARK: Machine.mark,
+    pickle.NONE: _make_push(lambda: None), pickle.NEWTRUE: _make_push(lambda: True),
+    pickle.NEWFALSE: _make_push(lambda: False), pickle.EMPTY_TUPLE: _make_push(tuple), pickle.EMPTY_LIST:
+    _make_push(list), pickle.EMPTY_DICT: _make_push(dict), pickle.EMPTY_SET: _make_push(set), pickle.BININT:
+    _bind_options(Machine.integer, "<i"), pickle.BININT1: _bind_options(Machine.integer, "<B"), pickle.BININT2:
+    _bind_options(Machine.integer, "<H"), pickle.BINFLOAT: _bind_options(Machine.integer, ">d"), pickle.LONG1:
+    Machine.long, pickle.BINUNICODE: _bind_options(Machine.text, "<I"), pickle.SHORT_BINUNICODE:
+    _bind_options(Machine.text, "<B"), pickle.BINUNICODE8: _bind_options(Machine.text, "<Q"), pickle.SHORT_BINSTRING:
+    _bind_options(Machine.text, "<B"), pickle.SHORT_BINBYTES: _bind_options(Machine.data, "<B"), pickle.BINBYTES:
+    _bind_options(Machine.data, "<I"), pickle.TUPLE: Machine.tuple_to_mark, pickle.TUPLE1:
+    _bind_options(Machine.tuple_of, 1), pickle.TUPLE2: _bind_options(Machine.tuple_of, 2), pickle.TUPLE3:
+    _bind_options(Machine.tuple_of, 3), pickle.BINPUT: _bind_options(Machine.put, "<B"), pickle.LONG_BINPUT:
+    _bind_options(Machine.put, "<I"), pickle.MEMOIZE: Machine.memoize, pickle.BINGET: _bind_options(Machine.get, "<B"),
+    pickle.LONG_BINGET: _bind_options(Machine.get, "<I"), pickle.APPEND: Machine.append, pickle.APPENDS:
+    Machine.appends, pickle.SETITEM: Machine.set_item, pickle.SETITEMS: Machine.set_items, pickle.ADDITEMS:
+    Machine.add_items, pickle.FROZENSET: Machine.frozen_set, pickle.GLOBAL: Machine.name, pickle.STACK_GLOBAL:
+    Machine.stack_name, pickle.REDUCE: Machine.reduce, pickle.NEWOBJ: Machine.new, pickle.BUILD: Machine.build,
+    pickle.BINPERSID: Machine.persistent,
 }  # fmt: skip
 
 
@@ -347,7 +347,7 @@ def make_ordered(items: Iterable = ()) -> OrderedDict:
     return OrderedDict((checked_key(key), value) for key, value in items)
 
 
-def counter(items: Any = ()) -> Counter:
+def build_counter(items: Any = ()) -> Counter:
     """Build a Counter for a file."""
     if type(items) not in (dict, tuple):
         raise pickle.UnpicklingError("a Counter of something else than a dict")
@@ -361,7 +361,7 @@ def set_of(items: Any = ()) -> set:
     return set(map(checked_key, items))
 
 
-def number(real: Any, imaginary: Any) -> complex:
+def build_complex(real: Any, imaginary: Any) -> complex:
     """Build a complex number for a file."""
     if type(real) is not float or type(imaginary) is not float:
         raise pickle.UnpicklingError("a complex number of something else than two floats")
@@ -381,7 +381,7 @@ def byte_array(text: Any = "", encoding: Any = "latin1") -> bytearray:
 
 
 PLAIN = {
-    "collections.OrderedDict": make_ordered, "collections.Counter": counter, "builtins.set": set_of,
-    "__builtin__.set": set_of, "builtins.complex": number, "__builtin__.complex": number, "_codecs.encode": encode_text,
-    "builtins.bytearray": byte_array, "__builtin__.bytearray": byte_array,
+    "collections.OrderedDict": make_ordered, "collections.Counter": build_counter, "builtins.set": set_of,
+    "__builtin__.set": set_of, "builtins.complex": build_complex, "__builtin__.complex": build_complex,
+    "_codecs.encode": encode_text, "builtins.bytearray": byte_array, "__builtin__.bytearray": byte_array,
 }  # fmt: skip

@@ -62,16 +62,16 @@ def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
         found[name] = value
         return {"": leaf, "name": name}
     if kind is dict and all(type(k) is str and k for k in value):
-        return {k: _pack(v, below(name, k), found) for k, v in value.items()}
+        return {k: _pack(v, join_name(name, k), found) for k, v in value.items()}
     if kind is list:
-        return [_pack(v, below(name, i), found) for i, v in enumerate(value)]
+        return [_pack(v, join_name(name, i), found) for i, v in enumerate(value)]
     if isinstance(value, dict) and (kind is dict or kind in codec.ENCODERS):
-        items = [[_pack(k, name, found), _pack(v, below(name, k), found)] for k, v in value.items()]
+        items = [[_pack(k, name, found), _pack(v, join_name(name, k), found)] for k, v in value.items()]
         if kind is dict:
             return {"": "dict", "items": items}
         return codec.encode(value, lambda _: None, name) | {"items": items}  # type: ignore[operator]
     numbers = iter(range(1 << 62))
-    code = codec.encode(value, lambda part: _pack(part, below(name, next(numbers)), found), name)
+    code = codec.encode(value, lambda part: _pack(part, join_name(name, next(numbers)), found), name)
     if code is not None:
         return code
     if is_object(value):
@@ -85,7 +85,7 @@ def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
     )
 
 
-def below(name: str, key: Any) -> str:
+def join_name(name: str, key: Any) -> str:
     """Return the name of an entry under a key or index of ``name``."""
     return f"{name}/{key}" if name else str(key)
 
@@ -139,7 +139,7 @@ def names_of(document: Any) -> list[str]:
     return [n for item in document.values() for n in names_of(item)]
 
 
-def chosen(names, patterns) -> list[str]:
+def select_names(names, patterns) -> list[str]:
     """Return the names that match a pattern (``model/*.weight``), in order; all without patterns.
 
     Raises:

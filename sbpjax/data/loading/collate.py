@@ -39,13 +39,13 @@ def default_convert(data: Any) -> Any:
         array = np.asarray(data)
         return data if array.dtype.kind in "USO" else _sbpjax().as_tensor(array)
     if isinstance(data, collections.abc.Mapping):
-        return _like(data, {key: default_convert(value) for key, value in data.items()})
+        return _restore_type(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return type(data)(*(default_convert(value) for value in data))
     if isinstance(data, tuple):
         return [default_convert(value) for value in data]
     if isinstance(data, collections.abc.Sequence) and not isinstance(data, (str, bytes)):
-        return _like(data, [default_convert(value) for value in data])
+        return _restore_type(data, [default_convert(value) for value in data])
     return data
 
 
@@ -63,7 +63,7 @@ def default_collate(batch: list) -> Any:
     if _is_array(first):
         arrays = [np.asarray(sample) for sample in batch]
         if arrays[0].dtype.kind in "USO":
-            raise _unknown(first)
+            raise _unknown_type_error(first)
         return _sbpjax().from_numpy(_stack_arrays(arrays))
     if isinstance(first, bool):
         return _sbpjax().tensor(batch)
@@ -74,7 +74,7 @@ def default_collate(batch: list) -> Any:
     if isinstance(first, (str, bytes)):
         return list(batch)
     if isinstance(first, collections.abc.Mapping):
-        return _like(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
+        return _restore_type(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
     if isinstance(first, tuple) and hasattr(first, "_fields"):
         return type(first)(*(default_collate(list(samples)) for samples in zip(*batch)))
     if isinstance(first, collections.abc.Sequence):
@@ -83,8 +83,8 @@ def default_collate(batch: list) -> Any:
             seen = f"sizes {[len(sample) for sample in batch]}"
             raise _Unequal("default_collate(batch)", seen, rule, "DataLoader(..., collate_fn=...) that pads")
         columns = [default_collate(list(samples)) for samples in zip(*batch)]
-        return columns if isinstance(first, tuple) else _like(first, columns)
-    raise _unknown(first)
+        return columns if isinstance(first, tuple) else _restore_type(first, columns)
+    raise _unknown_type_error(first)
 
 
 class _Unequal(DataTypeError, RuntimeError):
@@ -103,7 +103,7 @@ def _check_alike(shapes: list[tuple[int, ...]]) -> None:
         raise _Unequal("default_collate(batch)", f"shapes {[list(shape) for shape in shapes]}", rule, fix)
 
 
-def _like(given: Any, made: Any) -> Any:
+def _restore_type(given: Any, made: Any) -> Any:
     """Return a mapping or sequence of the given one's own type, or a plain one where that cannot be made."""
     try:
         return made if type(given) in (dict, list) else type(given)(made)
@@ -111,7 +111,7 @@ def _like(given: Any, made: Any) -> Any:
         return made
 
 
-def _unknown(sample: Any) -> DataTypeError:
+def _unknown_type_error(sample: Any) -> DataTypeError:
     seen = f"a {type(sample).__module__}.{type(sample).__name__}"
     rule = f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {seen[2:]}"
     return DataTypeError("default_collate(batch)", seen, rule, "DataLoader(..., collate_fn=...)")

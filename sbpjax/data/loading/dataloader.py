@@ -193,7 +193,7 @@ class DataLoader:
             state = {"batches": 0, "seed": None, "parts": self._parts().begin(self._numbers)}
         else:
             state = self._iterator.state_dict()
-        reason = self._no_resume()
+        reason = self._resume_obstacle()
         if reason:
             warn(message("DataLoader.state_dict()", *reason))
             state["impossible"] = reason
@@ -213,7 +213,7 @@ class DataLoader:
         self._parts().check(state_dict.get("parts", {}))
         self._resume, self._iterator = dict(state_dict), None
 
-    def _no_resume(self) -> tuple[str, str, str] | None:
+    def _resume_obstacle(self) -> tuple[str, str, str] | None:
         """Return the reason why the loader cannot resume, as the parts of an error, or None."""
         once = [part for part in (self.batch_sampler, self.sampler, self.dataset) if isinstance(part, Iterator)]
         if once and self._epochs > 1:
@@ -269,7 +269,7 @@ class _Iterator:
             {"default": resumed["default"]} if "default" in resumed else {}
         )
         skipped = 0 if resume is None else resume["batches"]
-        with self._parts.drawing_again(resumed):
+        with self._parts.replay_draws(resumed):
             self._indices = start_order(loader._indices, 0 if loader._iterable else skipped)
         self._ahead: collections.deque[Any] = collections.deque()
         self._pool = loader._started_pool(self._seed) if loader.num_workers else None

@@ -202,19 +202,19 @@ def bernoulli(input: Any, *, generator: Any = None) -> HostTensor:
 # ------------------------------------------------------------------------------------------------ putting together
 
 
-def _together(join: Callable, tensors: Any, dim: int) -> HostTensor:
+def _join_tensors(join: Callable, tensors: Any, dim: int) -> HostTensor:
     arrays = [np.asarray(t) for t in tensors]
     return wrap_arrays(join(arrays, dim).astype(common_dtype(arrays), copy=False))
 
 
 def stack(tensors: Any, dim: int = 0) -> HostTensor:
     """Return tensors along a new dim."""
-    return _together(np.stack, tensors, dim)
+    return _join_tensors(np.stack, tensors, dim)
 
 
 def cat(tensors: Any, dim: int = 0, axis: Any = None) -> HostTensor:
     """Return tensors one after the other."""
-    return _together(np.concatenate, tensors, dim if axis is None else axis)
+    return _join_tensors(np.concatenate, tensors, dim if axis is None else axis)
 
 
 def split(input: Any, split_size: Any, dim: int = 0) -> tuple:
@@ -285,7 +285,7 @@ def einsum(equation: str, *operands: Any) -> HostTensor:
 # ---------------------------------------------------------------------------------------------- numbers of numbers
 
 
-def _by_element(function: Callable) -> Callable:
+def _make_elementwise(function: Callable) -> Callable:
     """Return NumPy's function of the same name, on tensors."""
 
     def call(input: Any, *others: Any) -> Any:
@@ -361,7 +361,7 @@ def _make_reduction(name: str, **fixed: Any) -> Callable:
 _results = {name: namedtuple(name, ["values", "indices"]) for name in ("max", "min", "sort", "topk")}
 
 
-def _extreme(pick: str, where: str) -> Callable:
+def _make_min_max(pick: str, where: str) -> Callable:
     """Return `max` or `min`: of all, of two tensors, or along a dim with the places."""
 
     def call(input: Any, dim: Any = None, keepdim: bool = False, **options: Any) -> Any:
@@ -471,7 +471,7 @@ def _in_place(function: Callable) -> Callable:
     return call
 
 
-def _like_this(function: Callable) -> Callable:
+def _make_creation_method(function: Callable) -> Callable:
     """Return a creation function as a method, of the tensor's dtype."""
 
     def call(input: Any, *args: Any, dtype: Any = None, **options: Any) -> Any:
@@ -488,13 +488,13 @@ _RENAMED = {
     **{"asin": "arcsin", "acos": "arccos", "atan": "arctan", "atan2": "arctan2", "mm": "matmul", "bmm": "matmul"},
     **{"fmod": "fmod", "remainder": "remainder", "dot": "dot", "reciprocal": "reciprocal"},
 }
-_BY_ELEMENT = {name: _by_element(getattr(np, name)) for name in _NUMPY.split()}
-_BY_ELEMENT |= {name: _by_element(getattr(np, theirs)) for name, theirs in _RENAMED.items()}
+_BY_ELEMENT = {name: _make_elementwise(getattr(np, name)) for name in _NUMPY.split()}
+_BY_ELEMENT |= {name: _make_elementwise(getattr(np, theirs)) for name, theirs in _RENAMED.items()}
 _BY_ELEMENT |= {"add": _scale_second(np.add), "sub": _scale_second(np.subtract)}
 _REDUCTIONS: dict[str, Callable] = {
     **{name: _make_reduction(name) for name in ("sum", "mean", "prod", "argmax", "argmin", "any", "all")},
     **{"std": _make_reduction("std", ddof=1), "var": _make_reduction("var", ddof=1)},
-    **{"max": _extreme("max", "argmax"), "min": _extreme("min", "argmin")},
+    **{"max": _make_min_max("max", "argmax"), "min": _make_min_max("min", "argmin")},
 }
 _OF_TENSORS = (split, chunk, unbind, flatten, flip, roll, clamp, sigmoid, relu, softmax, sort, argsort, topk, nonzero)
 _OF_TENSORS += (unique, cumsum, norm, repeat_interleave, gather, masked_fill, tril, triu)
@@ -503,7 +503,7 @@ _PLAIN = _BY_ELEMENT | _REDUCTIONS | {f.__name__: f for f in _OF_TENSORS}
 METHODS: dict[str, Callable] = {
     **_PLAIN,
     **{f"{name}_": _in_place(_PLAIN[name]) for name in _WRITING},
-    **{f"new_{f.__name__}": _like_this(f) for f in (zeros, ones, full, tensor)},
+    **{f"new_{f.__name__}": _make_creation_method(f) for f in (zeros, ones, full, tensor)},
     "clip": clamp,
 }
 

@@ -112,7 +112,7 @@ class _Worker:
         self.ended = False
 
     def send(self, command: str, number: int = 0, index: Any = None, seed: int = 0) -> None:
-        data = pickle.dumps((command, number, index, seed, self.views.taken_back()))
+        data = pickle.dumps((command, number, index, seed, self.views.pop_released()))
         with contextlib.suppress(ConnectionError):  # a dead worker is found out when its results are waited for
             transport.send(self.sock, data)
 
@@ -212,7 +212,7 @@ class Pool:
     def _feed(self) -> None:
         """Give out tasks until every worker has enough."""
         while not self._exhausted and len(self._owner) + len(self._results) < self._ahead * len(self._workers):
-            worker = self._whose_turn()
+            worker = self._next_worker()
             if worker is None:
                 return
             try:
@@ -226,7 +226,7 @@ class Pool:
             worker.outstanding += 1
             worker.send("fetch", number, index, self._seed)
 
-    def _whose_turn(self) -> _Worker | None:
+    def _next_worker(self) -> _Worker | None:
         if self._iterable:  # in turn, over those that have not ended
             living = [w for w in self._workers if not w.ended]
             if not living:

@@ -49,7 +49,7 @@ class Parts:
     def __init__(self, roots: dict[str, Any], known: tuple = ()) -> None:
         self._found: dict[str, Any] = {}
         self._foreign: dict[str, Any] = {}  # samplers of classes that are not known
-        self._seen = {id(g) for g in (*known, _own().default_generator)}
+        self._seen = {id(g) for g in (*known, _generator_module().default_generator)}
         for name, root in roots.items():
             self._visit(name, root)
 
@@ -164,7 +164,7 @@ class Parts:
                 part.set_epoch(state["epoch"])
 
     @contextlib.contextmanager
-    def drawing_again(self, states: dict[str, Any]) -> Iterator[None]:
+    def replay_draws(self, states: dict[str, Any]) -> Iterator[None]:
         """Within the block, let default generators repeat their draws since the beginning of the epoch."""
         if "default" not in states:
             yield
@@ -179,7 +179,7 @@ class Parts:
                 _set_generator(generator, state)
 
 
-def _own() -> Any:
+def _generator_module() -> Any:
     """Return the module of sbpjax's generators."""
     from sbpjax._core.tensor.creation import generator  # workers load this module without JAX
 
@@ -187,12 +187,12 @@ def _own() -> Any:
 
 
 def _is_generator(part: Any) -> bool:
-    return isinstance(part, _OF_LIBRARIES) or isinstance(part, _own().Generator)
+    return isinstance(part, _OF_LIBRARIES) or isinstance(part, _generator_module().Generator)
 
 
 def _defaults() -> list:
     # NumPy's and Python's module functions are methods of hidden instances.
-    return [_own().default_generator, np.random.mtrand._rand, random._inst]  # type: ignore[attr-defined]
+    return [_generator_module().default_generator, np.random.mtrand._rand, random._inst]  # type: ignore[attr-defined]
 
 
 def _has_state(part: Any) -> bool:
@@ -201,7 +201,7 @@ def _has_state(part: Any) -> bool:
 
 def _generator_state(generator: Any) -> Any:
     """Return the state of a generator as numbers and text: NumPy's has integers of 128 bits."""
-    if isinstance(generator, _own().Generator):
+    if isinstance(generator, _generator_module().Generator):
         return [generator._seed, generator._counter]
     if isinstance(generator, np.random.Generator):
         return json.dumps(generator.bit_generator.state, default=np.ndarray.tolist)
@@ -211,7 +211,7 @@ def _generator_state(generator: Any) -> Any:
 
 
 def _set_generator(generator: Any, state: Any) -> None:
-    if isinstance(generator, _own().Generator):
+    if isinstance(generator, _generator_module().Generator):
         generator.set_state(state)
     elif isinstance(generator, np.random.Generator):
         generator.bit_generator.state = json.loads(state)

@@ -44,12 +44,12 @@ def receive(sock: socket.socket) -> tuple[bytearray, list[int]]:
     if not head:
         raise EOFError
     while len(head) < _HEAD.size:
-        head += _exactly(sock, _HEAD.size - len(head))
+        head += _receive_exactly(sock, _HEAD.size - len(head))
     size, _ = _HEAD.unpack(head)
-    return _exactly(sock, size), list(descriptors)
+    return _receive_exactly(sock, size), list(descriptors)
 
 
-def _exactly(sock: socket.socket, size: int) -> bytearray:
+def _receive_exactly(sock: socket.socket, size: int) -> bytearray:
     data = bytearray(size)
     view, got = memoryview(data), 0
     while got < size:
@@ -206,7 +206,7 @@ class Views:
         weakref.finalize(region, self.released.append, number)
         return _Unpacker(io.BytesIO(data), region, self._make).load()
 
-    def taken_back(self) -> list[int]:
+    def pop_released(self) -> list[int]:
         """Return the regions that nothing views any more, once."""
         found = []
         while self.released:

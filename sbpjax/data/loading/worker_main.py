@@ -41,20 +41,20 @@ class MissingName(type):
     def __getattr__(cls, name: str):
         if name.startswith("__"):
             raise AttributeError(name)
-        return absent(f"{cls.__name__}.{name}")
+        return make_placeholder(f"{cls.__name__}.{name}")
 
     def __call__(cls, *args, **kwargs):
         if any("_is_absent" in base.__dict__ for base in cls.__mro__):
             if not _loading:
                 raise _refusal(cls.__name__)
-            return absent(f"{cls.__name__}(...)")
+            return make_placeholder(f"{cls.__name__}(...)")
         return super().__call__(*args, **kwargs)
 
     def __bool__(cls) -> bool:
         return not cls.__dict__.get("_is_absent", False)
 
 
-def absent(name: str) -> type:
+def make_placeholder(name: str) -> type:
     """Return the placeholder of a name."""
     return MissingName(name, (), {"_is_absent": True})
 
@@ -71,7 +71,7 @@ def _refusal(name: str, kind: str = "WorkerError") -> Exception:
 def _attribute(tensor, name: str):
     """Return a tensor's attribute that the light package lacks: a placeholder while modules are imported."""
     if _loading and not name.startswith("__"):
-        return absent(f"Tensor.{name}")
+        return make_placeholder(f"Tensor.{name}")
     raise _refusal(f"Tensor.{name}", "WorkerNameError")
 
 
@@ -101,7 +101,7 @@ def _module(name: str, path: list[str]) -> types.ModuleType:
     def missing(attribute: str):
         if attribute.startswith("__"):
             raise AttributeError(attribute)
-        return absent(f"{name}.{attribute}")
+        return make_placeholder(f"{name}.{attribute}")
 
     module = types.ModuleType(name)
     module.__path__ = path
@@ -192,7 +192,7 @@ def main() -> None:
             transport.send(sock, pickle.dumps(("failed", None, _describe_exception(), {})))
             return
         transport.send(sock, pickle.dumps(("ready", None, None, {})))
-        _answer(sock, job, info, transport.Arena(host_tensors.HostTensor))
+        _serve_requests(sock, job, info, transport.Arena(host_tensors.HostTensor))
     except (EOFError, ConnectionError):
         pass
 
@@ -219,7 +219,7 @@ def _describe_exception() -> tuple:
     return (home, kind.__qualname__), kind.__name__, text, traceback.format_exc()
 
 
-def _answer(sock, job, info, arena) -> None:
+def _serve_requests(sock, job, info, arena) -> None:
     from sbpjax.data.loading import fetcher, transport  # of the light package
 
     current, ended = None, False

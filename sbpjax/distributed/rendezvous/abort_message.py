@@ -2,8 +2,8 @@
 
 Rank 0 reads a value, rank 1 runs another program, and the collectives of the two meet. If rank 1 sends more bytes than
 rank 0 has room for, Gloo's thread throws an uncaught exception, and the process is aborted without naming any rank.
-``std::terminate`` calls a handler first, without a time limit: `before_the_end` sets it to a Python function, during
-which the other threads find and report the difference between the ranks. Then the process is aborted as usual.
+``std::terminate`` calls a handler first, without a time limit: `set_terminate_handler` sets it to a Python function,
+during which the other threads find and report the difference between the ranks. Then the process is aborted as usual.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _Handler = ctypes.CFUNCTYPE(None)
 _SET = "_ZSt13set_terminatePFvvE"  # std::set_terminate(void (*)()), which returns the handler before
 
 
-def before_the_end(run: Callable[[], None]) -> Callable[[], None]:
+def set_terminate_handler(run: Callable[[], None]) -> Callable[[], None]:
     """Call a function before an uncaught C++ exception ends this process.
 
     Args:

@@ -60,7 +60,7 @@ class Comparison:
         """Start the comparison."""
         self._thread.start()
 
-    def hurry(self) -> None:
+    def compare_often(self) -> None:
         """Compare up to the last call from now on, and often: the main thread is blocked."""
         self._hurries = True
         collective_trace.wake.set()
@@ -127,7 +127,7 @@ class Comparison:
         if members[0] == self.world.rank and finder != self.world.rank:
             self._answered = True
             collective_trace.stop_main_thread()
-            self._account(collective_trace.trace_of(tuple(members)))
+            self._publish_recent_calls(collective_trace.trace_of(tuple(members)))
 
     # -- the others ------------------------------------------------------------------------------------------------
 
@@ -138,7 +138,7 @@ class Comparison:
         if record is None:
             over = ended and self.world.store.find(f"{STORE_PREFIX}/ended/{leader}")
             if over and self.world.store.find(key_of(trace.members)) is None:
-                self._differ(trace, [leader])
+                self._report_difference(trace, [leader])
             return False
         their_epoch, their_count, they_ended, counts, states = record
         if their_epoch != epoch:
@@ -148,15 +148,15 @@ class Comparison:
         over = [leader] if they_ended and their_count < count else []
         over += [self.world.rank] if ended and count < their_count else []
         if (differ or over) and trace.epoch == epoch:
-            self._differ(trace, over)
+            self._report_difference(trace, over)
             return False
         return ended and they_ended
 
-    def _differ(self, trace: CollectiveTrace, ended: list[int]) -> None:
+    def _report_difference(self, trace: CollectiveTrace, ended: list[int]) -> None:
         """Find the first difference, and report it."""
         collective_trace.stop_main_thread()
         leader, rank = trace.members[0], self.world.rank
-        self._account(trace)
+        self._publish_recent_calls(trace)
         self.world.store.replace(_ACCUSED, (list(trace.members), rank))
         end = time.monotonic() + _ANSWER_S
         key = key_of(trace.members, leader, "account")
@@ -167,7 +167,7 @@ class Comparison:
         self._report(text)
         collective_trace.stop(text)
 
-    def _account(self, trace: CollectiveTrace) -> None:
+    def _publish_recent_calls(self, trace: CollectiveTrace) -> None:
         self.world.store.replace(key_of(trace.members, self.world.rank, "account"), trace.recent_calls())
 
     # -- the exit --------------------------------------------------------------------------------------------------

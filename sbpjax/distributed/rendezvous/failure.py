@@ -38,7 +38,7 @@ from sbpjax.errors import (
 )
 
 from . import comparison
-from .abort_message import before_the_end
+from .abort_message import set_terminate_handler
 from .comparison import Comparison
 
 EXIT_CODE = 1
@@ -125,7 +125,7 @@ class FailureMonitor:
         self.world.report = self.report
         sys.excepthook = self._on_error
         sys.exit = self._on_exit
-        self._aborts_as_before = before_the_end(self._abort_message)
+        self._aborts_as_before = set_terminate_handler(self._abort_message)
         atexit.register(self._at_exit)
         self._thread.start()
         if collective_trace.mode() != "off":
@@ -209,7 +209,7 @@ class FailureMonitor:
                 if "NOT_FOUND" not in str(error):
                     return  # the coordinator is gone; JAX's client reports that itself
             if text is None and self._standing.seconds() > processes.timeout_s():
-                self._stuck()
+                self._report_blocked()
         if self.failed:
             return
         if text.startswith(_DIFFERS):
@@ -225,7 +225,7 @@ class FailureMonitor:
 
     def _abort_message(self) -> None:
         """Wait, in Gloo's thread, until the other threads report the difference of the ranks; then let it abort."""
-        self._comparison.hurry()
+        self._comparison.compare_often()
         deadline = time.monotonic() + _LAST_WORDS_S * (collective_trace.mode() != "off")
         while self._thread.is_alive() and time.monotonic() < deadline:  # it ends this process after its report
             time.sleep(0.05)
@@ -236,7 +236,7 @@ class FailureMonitor:
             print(f"sbpjax: rank {self.world.rank} does not believe {_KEY}: {error}", file=sys.stderr, flush=True)
         return True
 
-    def _stuck(self) -> NoReturn:
+    def _report_blocked(self) -> NoReturn:
         """Report that this rank is blocked in a program, and end."""
         seconds, ended = processes.timeout_s(), [r for r in range(self.world.size) if self.world.ended(r)]
         how = f"waited {seconds:g} s for other ranks in a program, at {self._standing.line()}"

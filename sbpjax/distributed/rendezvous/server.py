@@ -76,7 +76,7 @@ class Server:
                     answer = self._missing(timeout_s)
                     break
                 for key, _ in self._selector.select(min(left, 1.0)):
-                    answer = answer or (self._accept(server) if key.data is None else self._hear(key.data))
+                    answer = answer or (self._accept(server) if key.data is None else self._receive_from(key.data))
                 self._drop_the_silent()
             if answer is None:
                 hosts = [self.present[r]["host"] for r in range(self.mine["size"])]
@@ -118,7 +118,7 @@ class Server:
         if len(self._callers) > _MOST_STRANGERS + self.mine["size"]:
             self._drop(self._callers[0], "too many silent connections")
 
-    def _hear(self, caller: _Caller) -> dict | None:
+    def _receive_from(self, caller: _Caller) -> dict | None:
         """Process received bytes; return the error for all if a rank of this job does not fit."""
         if caller not in self._callers:  # dropped since
             return None

@@ -16,7 +16,7 @@ from sbpjax import Tensor
 from sbpjax.errors import DistributionError
 
 from .. import constraints
-from ..utils import lacking
+from ..utils import missing_property
 
 
 class Transform:
@@ -56,7 +56,7 @@ class Transform:
             raise DistributionError(f"{type(self).__name__}.event_dim", seen, rule, ".domain.event_dim")
         return self.domain.event_dim
 
-    sign: Any = lacking("sign", "+1 if it is increasing, -1 if it is decreasing.")
+    sign: Any = missing_property("sign", "+1 if it is increasing, -1 if it is decreasing.")
 
     @property
     def inv(self) -> Any:

@@ -37,7 +37,7 @@ class ComposeTransform(Transform):
         dims = self.parts[-1].codomain.event_dim
         for part in reversed(self.parts):
             dims = max(dims + part.domain.event_dim - part.codomain.event_dim, part.domain.event_dim)
-        return _of_dims(self.parts[0].domain, dims)
+        return _extend_event_dims(self.parts[0].domain, dims)
 
     @constraints.dependent_property(is_discrete=False)
     def codomain(self) -> constraints.Constraint:  # type: ignore[override]
@@ -46,7 +46,7 @@ class ComposeTransform(Transform):
         dims = self.parts[0].domain.event_dim
         for part in self.parts:
             dims = max(dims + part.codomain.event_dim - part.domain.event_dim, part.codomain.event_dim)
-        return _of_dims(self.parts[-1].codomain, dims)
+        return _extend_event_dims(self.parts[-1].codomain, dims)
 
     @lazy_property
     def bijective(self) -> bool:  # type: ignore[override]
@@ -100,7 +100,7 @@ class ComposeTransform(Transform):
         return f"{type(self).__name__}(\n    {inside}\n)"
 
 
-def _of_dims(constraint: Any, dims: int) -> Any:
+def _extend_event_dims(constraint: Any, dims: int) -> Any:
     more = dims - constraint.event_dim
     return constraints.independent(constraint, more) if more else constraint
 

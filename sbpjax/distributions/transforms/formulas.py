@@ -122,7 +122,9 @@ class AffineTransform(Transform):
         return AffineTransform(self.loc, self.scale, self.event_dim, cache_size)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, AffineTransform) and _same(self.loc, other.loc) and _same(self.scale, other.scale)
+        return (
+            isinstance(other, AffineTransform) and _is_equal(self.loc, other.loc) and _is_equal(self.scale, other.scale)
+        )
 
     @property
     def sign(self) -> Any:  # type: ignore[override]
@@ -154,7 +156,7 @@ class AffineTransform(Transform):
     inverse_shape = forward_shape
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_equal(one: Any, other: Any) -> bool:
     if isinstance(one, Tensor) or isinstance(other, Tensor):
         equal: Any = one == other
         return bool(equal.all().item())
@@ -183,17 +185,17 @@ class StickBreakingTransform(_Plain):
     bijective = True
 
     def _call(self, x: Tensor) -> Tensor:
-        share = clipped_sigmoid(x - _log_left(x))
+        share = clipped_sigmoid(x - _log_remaining(x))
         left = (1 - share).cumprod(-1)
         return F.pad(share, [0, 1], value=1.0) * F.pad(left, [1, 0], value=1.0)
 
     def _inverse(self, y: Tensor) -> Tensor:
         taken = y[..., :-1]
         left = (1 - taken.cumsum(-1)).clamp(min=sbpjax.finfo(y.dtype).tiny)
-        return taken.log() - left.log() + _log_left(taken)
+        return taken.log() - left.log() + _log_remaining(taken)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        x = x - _log_left(x)
+        x = x - _log_remaining(x)
         return (-x + F.logsigmoid(x) + y[..., :-1].log()).sum(-1)
 
     def forward_shape(self, shape: Sequence[int]) -> Any:
@@ -205,7 +207,7 @@ class StickBreakingTransform(_Plain):
         return Size((*shape[:-1], shape[-1] - 1))
 
 
-def _log_left(x: Tensor) -> Tensor:
+def _log_remaining(x: Tensor) -> Tensor:
     """Return log k, ..., log 1 for vectors of k numbers."""
     ones = sbpjax.ones_like(x.detach())
     return (x.shape[-1] + 1 - ones.cumsum(-1)).log()

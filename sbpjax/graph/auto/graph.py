@@ -193,7 +193,7 @@ def equal_layers(graph: Any) -> list[Any]:
     return [_options(graph, path, layer) for path, layer in layers]
 
 
-def checkpoint(layers: Sequence[Any], count: int) -> None:
+def checkpoint_first_layers(layers: Sequence[Any], count: int) -> None:
     """Checkpoint the first layers, whose activations wait longest for the backward, and no others.
 
     Args:
@@ -205,7 +205,7 @@ def checkpoint(layers: Sequence[Any], count: int) -> None:
     note_options()
 
 
-def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]) -> tuple:
+def checkpoint_to_fit(name: str, layers: Sequence[Any], made: Callable[[], tuple]) -> tuple:
     """Call ``made``; if its program does not fit into memory, or only slowly, checkpoint as many layers as is fastest.
 
     Args:
@@ -222,7 +222,7 @@ def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]
 
     def us_of(count: int) -> float | None:
         if count not in tried:
-            checkpoint(layers, count)
+            checkpoint_first_layers(layers, count)
             try:
                 tried[count] = made()
             except OutOfMemoryError as error:
@@ -236,9 +236,9 @@ def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]
 
     best: int | None = None
     try:
-        best = 0 if us_of(0) == 0.0 else how_many(us_of, len(layers))
+        best = 0 if us_of(0) == 0.0 else search_checkpoint_count(us_of, len(layers))
     finally:
-        checkpoint(layers, best or 0)
+        checkpoint_first_layers(layers, best or 0)
     if best:
         log.warning("%s: %d of %d equal layers are checkpointed to fit into memory", name, best, len(layers))
     found = tried[len(layers) if best is None else best]
@@ -247,7 +247,7 @@ def with_checkpoints(name: str, layers: Sequence[Any], made: Callable[[], tuple]
     return found
 
 
-def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
+def search_checkpoint_count(us_of: Callable[[int], float | None], count: int) -> int | None:
     """Return the number of equal layers to checkpoint, by modelled time; None if no plan fits.
 
     A checkpointed layer computes its forward twice; one that is not makes the rest keep to less memory. The fewest
@@ -269,7 +269,7 @@ def how_many(us_of: Callable[[int], float | None], count: int) -> int | None:
     return min(found, key=lambda k: (found[k], k)) if found else None
 
 
-def not_on_one_placement(operation: str, places: Iterable[Any]) -> GraphConfigError:
+def several_placements_error(operation: str, places: Iterable[Any]) -> GraphConfigError:
     """Return the error for a graph whose state is on several placements."""
     names = ", ".join(sorted(map(repr, places)))
     return GraphConfigError(

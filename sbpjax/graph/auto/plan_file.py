@@ -34,7 +34,7 @@ from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
 
 from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, Input, PlanningProblem
-from .rows import TensorRow, activation_rows, group_rows, unknown
+from .rows import TensorRow, activation_rows, group_rows, unknown_name_error
 
 _FORMAT = 1
 _MOST_RANKS = 2**30
@@ -95,7 +95,7 @@ class Sharding:
         inputs = {i: x for i, x in enumerate(problem.inputs) if x.shape}
         every = problem.activations()
         self._check({x.kind: [] for x in inputs.values()} | _names(inputs.values(), every))
-        pins = {i: x.held(c) for i, x in inputs.items() if (c := self._of(x)) is not None}
+        pins = {i: x.held(c) for i, x in inputs.items() if (c := self._layout_for_input(x)) is not None}
         marks = {a: c for n, a in every.items() if (c := self.find("activation", n)) is not None}
         for label, shape, codes in (
             *((inputs[i].name, inputs[i].tensor_shape, inputs[i].user_codes(c)) for i, c in pins.items()),
@@ -110,7 +110,7 @@ class Sharding:
                 )
         return pins, marks
 
-    def _of(self, x: Input) -> Codes | None:
+    def _layout_for_input(self, x: Input) -> Codes | None:
         """Return the nd-sbp of an input; of a stack, that of all its tensors.
 
         Raises:
@@ -150,7 +150,7 @@ class Sharding:
             known = names.get(kind, [])
             for entry in table:
                 if entry not in known and not any(fnmatch.fnmatchcase(n, entry) for n in known):
-                    raise unknown(entry, known, f"{_SECTIONS[kind][0]} of the plan of {self.title}")
+                    raise unknown_name_error(entry, known, f"{_SECTIONS[kind][0]} of the plan of {self.title}")
 
     # -- as text -------------------------------------------------------------------------------------------------------
 
@@ -192,7 +192,7 @@ class Sharding:
     def save(self, path: str | Path) -> Path:
         """Write the plan to a file, ``.py`` or ``.json``."""
         path = Path(path)
-        path.write_text(self.json() if _ending(path, "save") == ".json" else self.python(), encoding="utf-8")
+        path.write_text(self.json() if _checked_suffix(path, "save") == ".json" else self.python(), encoding="utf-8")
         return path
 
 
@@ -206,7 +206,7 @@ def load(path: str | Path) -> Sharding:
         SbpError: the file is no plan, or a layout in it cannot be read.
     """
     path = Path(path)
-    if _ending(path, "load") == ".json":
+    if _checked_suffix(path, "load") == ".json":
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
@@ -253,14 +253,14 @@ def sharding_of(problem: PlanningProblem, plan: Plan) -> Sharding:
     entries: dict[str, dict[str, Codes]] = {}
     notes: dict[str, dict[str, str]] = {}
     names = [n for r in rows for n in r.names]
-    for row in [*_safe(rows, names), *_safe(activation_rows(problem, plan), None)]:
+    for row in [*_split_ambiguous_rows(rows, names), *_split_ambiguous_rows(activation_rows(problem, plan), None)]:
         entries.setdefault(row.kind, {})[row.name] = row.codes
         count = f"{len(row.names)} × " if len(row.names) > 1 else ""
         notes.setdefault(row.kind, {})[row.name] = f"{count}{list(row.shape)} {row.dtype}"
     return Sharding(problem.sizes, entries, notes, problem.title)
 
 
-def _safe(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]:
+def _split_ambiguous_rows(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]:
     """Return rows of equal layers under a pattern that fits no other name."""
     every = [n for r in rows for n in r.names] if names is None else names
     for row in group_rows(rows) if names is not None else rows:
@@ -280,7 +280,7 @@ def _names(inputs: Iterable, every: Mapping[str, Activation]) -> dict[str, list[
     return found
 
 
-def _ending(path: Path, operation: str) -> str:
+def _checked_suffix(path: Path, operation: str) -> str:
     if path.suffix not in (".py", ".json"):
         raise SbpError(
             f"sbpjax.auto.{operation}({str(path)!r})",

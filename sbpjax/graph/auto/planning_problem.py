@@ -217,13 +217,13 @@ def planning_problem_of(
                 f"give {count}",
             )
     kinds = [NUMBER if not a.shape else k for k, a in zip(kinds, avals)]
-    tails = {_tail(n): i for i, (n, k) in enumerate(zip(names, kinds)) if k == PARAMETER}
+    tails = {_strip_collection(n): i for i, (n, k) in enumerate(zip(names, kinds)) if k == PARAMETER}
     everywhere = (B,) * len(placement.hierarchy)
     inputs = tuple(
         Input(
             name, kind, tuple(a.shape), a.dtype,
             algebra.parse(sbp, placement, len(a.shape)) if a.shape else everywhere,
-            tails.get(_tail(name)) if kind == STATE else None,
+            tails.get(_strip_collection(name)) if kind == STATE else None,
             bool(a.shape),
         )
         for name, kind, a, sbp in zip(names, kinds, avals, layouts)
@@ -242,7 +242,7 @@ def planning_problem_of(
     return PlanningProblem(program, placement, inputs, pins, cost, memory_bytes, title)
 
 
-def _tail(name: str) -> str:
+def _strip_collection(name: str) -> str:
     """Return a leaf's name without its collection: ``h0.wq`` of ``p.h0.wq`` and of ``m.h0.wq``."""
     return name.partition(".")[2] or name
 

@@ -47,7 +47,7 @@ class TensorRow:
     line: str = ""
 
 
-def unknown(name: str, known: Sequence[str], operation: str) -> SbpError:
+def unknown_name_error(name: str, known: Sequence[str], operation: str) -> SbpError:
     """Return the error for a name that no input and no activation has."""
     near = [k for k in known if name.lower() in k.lower()] or list(known)
     return SbpError(
@@ -85,7 +85,7 @@ def activation_rows(problem: PlanningProblem, plan: Plan) -> list[TensorRow]:
     for a in activations(plan.program):
         codes = codes_of(plan, a)
         if codes is not None:
-            others = tuple(sorted(_read_as(plan, a) - {codes}))
+            others = tuple(sorted(_consumer_layouts(plan, a) - {codes}))
             held = math.prod(local_shape(a.shape, codes, problem.sizes)) * a.dtype.itemsize
             rows.append(
                 TensorRow(
@@ -95,7 +95,7 @@ def activation_rows(problem: PlanningProblem, plan: Plan) -> list[TensorRow]:
     return group_rows(rows)
 
 
-def _read_as(plan: Plan, a: Activation) -> set[Codes]:
+def _consumer_layouts(plan: Plan, a: Activation) -> set[Codes]:
     for i in a.loops:
         plan = plan.bodies[i]
     made = plan.program.eqns[a.eqn].outvars[a.position]

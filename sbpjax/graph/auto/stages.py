@@ -23,7 +23,7 @@ from sbpjax._core.planner.prices.links import link_between
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call, TensorSpec, as_tensor
 from sbpjax.errors import GraphConfigError
-from sbpjax.graph.fitting import options_of, owners_of, planned
+from sbpjax.graph.fitting import options_of, owners_of, plan_with_layouts
 from sbpjax.graph.graph import Graph
 from sbpjax.graph.repeated_layers import form_of
 from sbpjax.graph.step import GraphStep
@@ -57,7 +57,7 @@ class _Row(Graph):
         """Return the planned program for an argument, a function that applies its layouts, and the state."""
         state, call = State(owners_of(self)), Call((as_tensor(x),), {})
         options = options_of(self, state)
-        return *planned(f"{self.name}.build", GraphStep(self, state, {}), state, call, options, None), state
+        return *plan_with_layouts(f"{self.name}.build", GraphStep(self, state, {}), state, call, options, None), state
 
 
 def row_costs(

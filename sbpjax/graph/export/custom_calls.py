@@ -90,7 +90,7 @@ def callbacks(module: ir.Module) -> list[str]:
     return sorted({name for name in names if _CALLBACK.search(name)})
 
 
-def foreign(module: ir.Module) -> list[str]:
+def unsafe_operations(module: ir.Module) -> list[str]:
     """Return the parts of a program that are not known to stay within its buffers, each with the reason."""
     found: dict[str, None] = {}
     for op in _operations(module.operation):

@@ -75,7 +75,7 @@ def export(
     leaves, structure = tree.flatten((args, kwargs))
     args, kwargs = tree.unflatten(structure, map(as_tensor, leaves))
     if dynamic_batch:
-        state, call, program = _with_free_batch(graph, operation, args, kwargs)
+        state, call, program = _trace_dynamic_batch(graph, operation, args, kwargs)
     else:
         state, program, call = prepare_program(graph, args, kwargs)
     _check_data(operation, state)
@@ -157,7 +157,7 @@ def _last_arguments(graph: Any, operation: str) -> tuple[tuple, dict]:
     return (), {}
 
 
-def _with_free_batch(graph: Any, operation: str, args: tuple, kwargs: dict):
+def _trace_dynamic_batch(graph: Any, operation: str, args: tuple, kwargs: dict):
     """Trace a graph with a free number of rows: dim 0 of every tensor argument."""
     state, call = State(owners_of(graph)), Call(args, kwargs)
     if any(layout is not None for layout in (*state.layouts(), *(t.layout for t in call.tensors))):
@@ -322,7 +322,7 @@ def _write(
         with open(made / manifest.WEIGHTS, "rb") as file:
             content["weights"]["sha256"] = hashlib.file_digest(file, "sha256").hexdigest()
         if other_forms.ONNX in others:
-            others[other_forms.ONNX] = other_forms.with_weights_outside(
+            others[other_forms.ONNX] = other_forms.externalize_weights(
                 others[other_forms.ONNX], made / manifest.WEIGHTS
             )
         for name, form in others.items():

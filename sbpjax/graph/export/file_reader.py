@@ -131,13 +131,13 @@ def same_digest(made: str, recorded: Any) -> bool:
 
 def _check_calls(exported: jax.export.Exported, operation: str, vouched: bool) -> None:
     if not vouched:
-        _parse_elsewhere(exported.mlir_module_serialized)
+        _parse_in_subprocess(exported.mlir_module_serialized)
     module = custom_calls.parse_program(exported.mlir_module_serialized)
     if exported.ordered_effects or exported.unordered_effects or (found := custom_calls.callbacks(module)):
         effects = ", ".join(found) if not exported.ordered_effects + exported.unordered_effects else "effects"
         rule = "a call back into Python is a number for an object of the process that exported"
         raise ExportError(operation, f"a program with {effects}", rule, "export the graph without it")
-    if not vouched and (found := custom_calls.foreign(module)):
+    if not vouched and (found := custom_calls.unsafe_operations(module)):
         more = f" and {len(found) - 4} more" if len(found) > 4 else ""
         raise ExportError(
             operation,
@@ -148,7 +148,7 @@ def _check_calls(exported: jax.export.Exported, operation: str, vouched: bool) -
         )
 
 
-def _parse_elsewhere(text: bytes) -> None:
+def _parse_in_subprocess(text: bytes) -> None:
     """Parse a program in a process of its own first: the parser is native code, and a crafted file may end it."""
     try:
         done = subprocess.run(

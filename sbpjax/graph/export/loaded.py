@@ -97,7 +97,7 @@ class LoadedGraph:
         trust: bool = False,
     ) -> None:
         self._operation = f"load_graph({os.fspath(folder)!r})"
-        content = manifest.content(folder, self._operation)
+        content = manifest.read_manifest_bytes(folder, self._operation)
         if key is not None:
             file_reader.check_signature(folder, file_reader.checked_key(key, self._operation), content, self._operation)
         found = self.manifest = manifest.read(content, self._operation)
@@ -214,7 +214,7 @@ class LoadedGraph:
         """Refuse a tensor that is not as exported; return the free size of dim 0."""
         path, sbp = facts["path"], facts["sbp"]
         if not isinstance(leaf, Tensor):
-            raise self._wrong(facts, f"{path} is a {type(leaf).__name__}", f"sbpjax.tensor({path})")
+            raise self._signature_error(facts, f"{path} is a {type(leaf).__name__}", f"sbpjax.tensor({path})")
         layout = leaf.layout
         shape = tuple(leaf.shape)
         fits = len(shape) == len(facts["shape"])
@@ -231,16 +231,16 @@ class LoadedGraph:
             fix = "bring it to that shape, or export for this one, with dynamic_batch=True for any batch"
             if fits:
                 fix = f"{path}.to(sbpjax.{facts['dtype']})"
-            raise self._wrong(facts, f"{path}: {dtype}{list(shape)}", fix)
+            raise self._signature_error(facts, f"{path}: {dtype}{list(shape)}", fix)
         if sbp is None:
             if layout is not None:
-                raise self._wrong(facts, f"{path} is global, {layout!r}", f"{path}.to_local()")
+                raise self._signature_error(facts, f"{path} is global, {layout!r}", f"{path}.to_local()")
             array = payload(leaf)
             if self.placement is None and getattr(array, "committed", False):
                 (here,) = array.devices()
                 if here != self._target:
                     seen, fix = f"{path} on {here}", f"{path}.to({str(from_jax_device(self._target))!r})"
-                    raise self._wrong(facts, seen, fix)
+                    raise self._signature_error(facts, seen, fix)
             return batch
         codes = algebra.parse(sbp, self.placement, leaf.ndim)  # type: ignore[union-attr]
         if layout is None or layout.placement != self.placement or layout.codes != codes:
@@ -249,10 +249,10 @@ class LoadedGraph:
             )
             seen = f"{path} is local" if layout is None else f"{path} in {layout_text}"
             fix = f"{path}.to_global({self.placement!r}, sbp={sbp})"
-            raise self._wrong(facts, seen, fix)
+            raise self._signature_error(facts, seen, fix)
         return batch
 
-    def _wrong(self, facts: dict, seen: str, fix: str) -> GraphTypeError:
+    def _signature_error(self, facts: dict, seen: str, fix: str) -> GraphTypeError:
         where = "" if facts["sbp"] is None else f" in ({', '.join(facts['sbp'])}) on {self.placement!r}"
         rule = f"an exported graph has one signature: {facts['path']} is {_facts(facts)}{where}"
         if self._free:

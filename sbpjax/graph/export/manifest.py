@@ -166,7 +166,7 @@ def written(content: dict) -> bytes:
     return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
-def content(folder: Path, operation: str) -> bytes:
+def read_manifest_bytes(folder: Path, operation: str) -> bytes:
     """Return the bytes of the manifest of a folder.
 
     Raises:

@@ -76,7 +76,7 @@ def model(operation: str, program: Program, exported: Any, content: dict, weight
     return onnx_model(operation, exported, constants, names, outputs)
 
 
-def with_weights_outside(proto: Any, file: Path) -> bytes:
+def externalize_weights(proto: Any, file: Path) -> bytes:
     """Return a model whose large weights are those of a safetensors file beside it."""
     with open(file, "rb") as opened:
         (length,) = struct.unpack("<Q", opened.read(8))

@@ -24,7 +24,7 @@ from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 
-from .p2p_transfer import P2PTransfer, PendingReceive, Shipment, acquaint, elsewhere, here
+from .p2p_transfer import P2PTransfer, PendingReceive, Shipment, connect_placement, make_remote_array, owns_device
 from .plan import Body, Pipeline, Run
 from .relocate import relocate_program
 from .schedule import FORWARD
@@ -51,7 +51,7 @@ class Driver:
         groups: dict[tuple, list] = {}
         for task in self.pipeline.compiled:
             place = task.task.placement
-            if here(place):
+            if owns_device(place):
                 lowered = task.program.lower()
                 groups.setdefault((lowered.as_text(), place.type, place.hierarchy), []).append((task, lowered))
         with ThreadPoolExecutor(2) as pool:  # the compiler leaves Python alone
@@ -71,25 +71,28 @@ class Driver:
         parcels = [p for run in self.pipeline.runs for s in (run.first, *run.sends) for p in self.courier.parcels(s)]
         agreed()
         for placement in dict.fromkeys(t.task.placement for t in self.pipeline.compiled):
-            if placement.spans_processes and here(placement):
+            if placement.spans_processes and owns_device(placement):
                 # Gloo connects processes at the first program that needs them, with a time limit; tasks of unlike
                 # stages reach theirs at unlike times.
-                acquaint(placement)
+                connect_placement(placement)
         for parcel in parcels:
             if isinstance(parcel, Shipment):
                 parcel.warm_up()
 
     def _prepare(self, body: Body) -> None:
         """Make the parts that every step needs again."""
-        places = [p for p in self.pipeline.stages if here(p)]
+        places = [p for p in self.pipeline.stages if owns_device(p)]
         self._iterations = [
-            {p: multi_host.on(np.int32(i), replicated_layout(p, body.iteration.aval).sharding) for p in places}
+            {
+                p: multi_host.put_replicated(np.int32(i), replicated_layout(p, body.iteration.aval).sharding)
+                for p in places
+            }
             for i in range(body.count)
         ]
         self._starts = {
             c.before: _start(self.pipeline, c, body.starts[c.before])
             for c in body.carries
-            if c.before in body.starts and here(body.starts[c.before].placement)
+            if c.before in body.starts and owns_device(body.starts[c.before].placement)
         }
         works = body.schedule.works
         carried = {c.before for c in body.carries if c.after is not c.before}
@@ -113,7 +116,7 @@ class Driver:
         assert body.schedule is not None
         if not self.courier.far:
             return [(work, micro, True, True) for work, micro, _, _ in body.schedule.slots]
-        mine = [here(t.task.placement) for t in body.tasks]
+        mine = [owns_device(t.task.placement) for t in body.tasks]
         sending = [bool(self.courier.parcels(sends)) for sends in body.sends]
         return [(work, micro, runs, not runs) for work, micro, runs in body.schedule.events(mine, sending)]
 
@@ -131,10 +134,10 @@ class Driver:
         """
         env: dict = dict(zip(self.pipeline.program.invars, inputs, strict=True))
         self.courier.drain()
-        self._once(self.pipeline.pre, env)
+        self._run_tasks(self.pipeline.pre, env)
         if self.pipeline.body is not None:
             self._micro_batches(self.pipeline.body, env)
-        left = self._once(self.pipeline.post, env)
+        left = self._run_tasks(self.pipeline.post, env)
         self.courier.wait()
         return env, left
 
@@ -143,8 +146,8 @@ class Driver:
         if isinstance(v, Literal):
             return jnp.asarray(v.val, v.aval.dtype)
         layout = self.pipeline.layouts.get(v)
-        if layout is not None and not here(layout.placement):
-            return elsewhere(layout)
+        if layout is not None and not owns_device(layout.placement):
+            return make_remote_array(layout)
         value = env[v]
         return value.array() if value.__class__ is PendingReceive else value
 
@@ -153,13 +156,13 @@ class Driver:
         for task, arguments in left:
             self._run(task, arguments, env)
 
-    def _once(self, run: Run, env: dict) -> list[tuple[CompiledTask, list]]:
+    def _run_tasks(self, run: Run, env: dict) -> list[tuple[CompiledTask, list]]:
         """Run tasks, and return those that take over state with their arguments."""
         left = []
         self.courier.send(run.first, env)
         for task, sends in zip(run.tasks, run.sends, strict=True):
             place = task.task.placement
-            if here(place):
+            if owns_device(place):
                 arguments = [self._place_input(v, env, place) for v in task.task.ins]
                 if task.donate:
                     left.append((task, arguments))
@@ -189,7 +192,9 @@ class Driver:
         known = self._numbers.get(key)
         same = known is not None and (known[0] is value or (isinstance(value, float) and known[0] == value))
         if not same:
-            array = multi_host.on(np.asarray(value, v.aval.dtype), replicated_layout(place, v.aval).sharding)
+            array = multi_host.put_replicated(
+                np.asarray(value, v.aval.dtype), replicated_layout(place, v.aval).sharding
+            )
             known = self._numbers[key] = (value, array)
         return known[1]
 
@@ -271,7 +276,7 @@ class Driver:
         rows = []
         for task in body.tasks:
             place = task.task.placement
-            if here(place):
+            if owns_device(place):
                 rows.append([self._place_input(v, constant, place) if v in constant else None for v in task.task.ins])
             else:
                 rows.append([])

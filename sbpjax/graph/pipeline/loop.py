@@ -72,11 +72,12 @@ class MicroBatchLoop:
 def crosses_stages(jaxpr) -> bool:
     """Return whether a jaxpr, or one inside its equations, sends a value to another placement."""
     return any(
-        eqn.primitive is stage_transfer_p or any(crosses_stages(inner) for inner in _inner(eqn)) for eqn in jaxpr.eqns
+        eqn.primitive is stage_transfer_p or any(crosses_stages(inner) for inner in _inner_jaxprs(eqn))
+        for eqn in jaxpr.eqns
     )
 
 
-def _inner(eqn) -> list:
+def _inner_jaxprs(eqn) -> list:
     found = []
     for value in eqn.params.values():
         for item in value if isinstance(value, (tuple, list)) else (value,):
@@ -100,19 +101,19 @@ def find_loop(program: Program, placed: set[Var], operation: str) -> MicroBatchL
     """
     # Of all loops only the one over micro-batches may send: its iterations are the schedule's, those of others run
     # inside one task.
-    inside = [eqn for eqn in program.eqns if any(map(crosses_stages, _inner(eqn)))]
+    inside = [eqn for eqn in program.eqns if any(map(crosses_stages, _inner_jaxprs(eqn)))]
     loops = [eqn for eqn in inside if eqn.primitive.name == "scan" and not eqn.params["reverse"]]
     if len(inside) > 1 or len(loops) != len(inside):
-        raise _inside(operation, next((eqn for eqn in inside if eqn not in loops), inside[-1]))
+        raise _nested_transfer_error(operation, next((eqn for eqn in inside if eqn not in loops), inside[-1]))
     if not loops:
         return None
     for eqn in loops[0].params["jaxpr"].jaxpr.eqns:
-        if eqn.primitive.name in CONTROL and any(map(crosses_stages, _inner(eqn))):
-            raise _inside(operation, eqn)
+        if eqn.primitive.name in CONTROL and any(map(crosses_stages, _inner_jaxprs(eqn))):
+            raise _nested_transfer_error(operation, eqn)
     return _split(program, placed, loops[0])
 
 
-def _inside(operation: str, eqn) -> GraphError:
+def _nested_transfer_error(operation: str, eqn) -> GraphError:
     line = source_line(eqn)
     return GraphError(
         operation,

@@ -60,7 +60,7 @@ class PendingReceive:
         return self._future.result()[self._place]
 
 
-def here(placement: Placement) -> bool:
+def owns_device(placement: Placement) -> bool:
     """Return whether this process owns a device of a placement."""
     if not placement.spans_processes:
         return True
@@ -70,7 +70,7 @@ def here(placement: Placement) -> bool:
 
 # One array per layout: it holds no data here, only the shape and sharding that the call of a program needs.
 @functools.lru_cache(maxsize=4096)
-def elsewhere(layout: Layout) -> jax.Array:
+def make_remote_array(layout: Layout) -> jax.Array:
     """Return the array of a tensor of whose devices this process owns none."""
     return jax.make_array_from_single_device_arrays(layout.physical_shape, layout.sharding, [], dtype=layout.dtype)
 
@@ -93,7 +93,7 @@ class P2PTransfer:
         self.far = jax.process_count() > 1
         # One thread, not several: transfers of one process must keep the schedule's order, or two processes wait for
         # each other.
-        if self.far and placements[0].type == "cpu" and _one_each(placements):
+        if self.far and placements[0].type == "cpu" and _one_device_per_process(placements):
             self._pool = ThreadPoolExecutor(1, "sbpjax-transfers")
 
     def parcels(self, sends: Sequence[Send]) -> list:
@@ -157,7 +157,7 @@ class P2PTransfer:
             # `ppermute` over the devices of both placements, not `device_put`: across processes every process would
             # have to issue every `device_put`, also those it takes no part in (with four processes, those that skipped
             # one hung; jax 0.10).
-            if here(source) or here(target):
+            if owns_device(source) or owns_device(target):
                 pairs = [(self._layouts[s.value], self._layouts[s.arrived]) for s in group]
                 found.append(kind([s.value for s in group], [s.arrived for s in group], pairs))
         return found
@@ -171,7 +171,7 @@ class P2PTransfer:
         return Shipment if same or whole else Conversion
 
 
-def _one_each(placements: Sequence[Placement]) -> bool:
+def _one_device_per_process(placements: Sequence[Placement]) -> bool:
     """Return whether no process has two devices of a placement, and no placement is within another one."""
     sets = [set(p.devices.flat) for p in placements]
     if any(a is not b and a <= b for a in sets for b in sets):
@@ -193,8 +193,8 @@ class Parcel:
     def __init__(self, values: list, arrived: list, pairs: list[tuple[Layout, Layout]]) -> None:
         self.values = values
         self.pairs = pairs
-        self._sends = here(pairs[0][0].placement)
-        self.arrived = arrived if here(pairs[0][1].placement) else []
+        self._sends = owns_device(pairs[0][0].placement)
+        self.arrived = arrived if owns_device(pairs[0][1].placement) else []
 
     def taken(self, env: dict) -> list:
         """Return the arrays to send; None for each on a process that only receives."""
@@ -218,7 +218,7 @@ class Copy(Parcel):
         self._shardings = [there.sharding for _, there in pairs]
         self._direct: tuple | None = None
         if all(a.placement.hierarchy == b.placement.hierarchy and a.codes == b.codes for a, b in pairs):
-            self._direct = _direct(self._shardings)
+            self._direct = _fast_copy_arguments(self._shardings)
 
     def move(self, arrays):
         if self._direct is None:
@@ -230,7 +230,7 @@ class Copy(Parcel):
 _COPY = getattr(xla_client, "batched_copy_array_to_devices_with_sharding", None)
 
 
-def _direct(shardings: list) -> tuple | None:
+def _fast_copy_arguments(shardings: list) -> tuple | None:
     """Return the arguments of `_COPY` besides arrays; None if this version of JAX does without."""
     try:
         devices = [s._internal_device_list.addressable_device_list for s in shardings]
@@ -246,7 +246,7 @@ class Conversion(Parcel):
     def move(self, arrays):
         found = []
         for array, (leave, arrive) in zip(arrays, self.pairs, strict=True):
-            found.append(transfer(elsewhere(leave) if array is None else array, leave, arrive))
+            found.append(transfer(make_remote_array(leave) if array is None else array, leave, arrive))
         # Its programs and those of other transfers do not know of each other.
         jax.block_until_ready(found)
         return found
@@ -317,7 +317,7 @@ class Shipment(Parcel):
         )
 
 
-def acquaint(placement: Placement) -> None:
+def connect_placement(placement: Placement) -> None:
     """Connect the processes of a placement for collectives along any of its axes, before a task needs it."""
     names = placement.axis_names
     groups = [g for n in range(1, len(names) + 1) for g in itertools.combinations(names, n)]
@@ -364,12 +364,12 @@ def _program(union: tuple, sources: tuple, targets: tuple, facts: tuple) -> Any:
 
 
 @functools.cache
-def _nothing_on(device) -> Any:
+def _compile_dummy_work(device) -> Any:
     work = jax.device_put(np.zeros(_ENOUGH, np.float32), device)
     return jax.jit(lambda x: 0.5 * x + 1.0).lower(work).compile(), work
 
 
 def _device_marker(device) -> jax.Array:
     """Return an array that is ready when the device has done the earlier work of this thread."""
-    run, work = _nothing_on(device)
+    run, work = _compile_dummy_work(device)
     return run(work)

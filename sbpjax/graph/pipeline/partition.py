@@ -145,7 +145,7 @@ class _Colours:
         self.sends: list[Send] = []
         self._sent: dict[tuple[Var, Placement], Var] = {}
         self._walk()
-        self._mark()
+        self._mark_backward()
 
     def deepest_forward(self) -> int:
         """Return the greatest depth of an equation of the forward; 0 if there is no backward."""
@@ -164,12 +164,12 @@ class _Colours:
         for eqn in self.program.eqns:
             operands = [self.read(v) for v in eqn.invars]
             if eqn.primitive is stage_transfer_p:
-                self.alias[eqn.outvars[0]] = self._sent_to(operands[0], eqn.params["target"], eqn)
+                self.alias[eqn.outvars[0]] = self._send_value(operands[0], eqn.params["target"], eqn)
                 continue
             placed = [v for v in operands if isinstance(v, Var) and self.where[v] is not None]
-            home = self._home(eqn, placed)
+            home = self._choose_placement(eqn, placed)
             if home is not None:
-                operands = [self._brought(v, home, eqn) for v in operands]
+                operands = [self._ensure_on_placement(v, home, eqn) for v in operands]
             level = max([self.depth[v] for v in operands if isinstance(v, Var)], default=0)
             if level < self._floor and self._is_backward(eqn):
                 level = self._floor
@@ -182,7 +182,7 @@ class _Colours:
             self.place.append(home)
             self.level.append(level)
 
-    def _home(self, eqn, placed: list[Var]) -> Placement | None:
+    def _choose_placement(self, eqn, placed: list[Var]) -> Placement | None:
         places = list(dict.fromkeys(self.where[v] for v in placed))
         if len(places) < 2:
             return places[0] if places else None
@@ -200,12 +200,12 @@ class _Colours:
         # Among scalars the deepest: the others are there by then, and nothing waits for a send in the other direction.
         return large[0] if large else self.where[max(placed, key=self.depth.__getitem__)]
 
-    def _brought(self, v, home: Placement, eqn):
+    def _ensure_on_placement(self, v, home: Placement, eqn):
         if not isinstance(v, Var) or self.where[v] is None or self.where[v] == home:
             return v
-        return self._sent_to(v, home, eqn)
+        return self._send_value(v, home, eqn)
 
-    def _sent_to(self, v, target: Placement, eqn):
+    def _send_value(self, v, target: Placement, eqn):
         if isinstance(v, Literal) or self.where[v] is None or self.where[v] == target:
             return v
         # Sent once per target, however many read it there: tied weights go to the head's stage once per step.
@@ -217,7 +217,7 @@ class _Colours:
             self.sends.append(Send(v, found, target, source_line(eqn)))
         return found
 
-    def _mark(self) -> None:
+    def _mark_backward(self) -> None:
         """Mark the equations of the forward and of the backward, and the variables made of gradients."""
         behind: set[Var] = set()
         arrived = {s.value: s.arrived for s in self.sends}
@@ -230,7 +230,7 @@ class _Colours:
 
     def sink(self) -> None:
         """Move equations to where they are read: those of a backward, and those that depend on no send."""
-        starts = self._starts()
+        starts = self._starting_placements()
         wanted: dict[Var, int] = {}
 
         def require(v, level: int) -> None:
@@ -250,7 +250,7 @@ class _Colours:
             for v in eqn.invars:
                 require(v, self.level[i])
 
-    def _starts(self) -> set:
+    def _starting_placements(self) -> set:
         """Return the placements on which a forward makes something that is sent from inputs alone."""
         made = {v for eqn, forward in zip(self.eqns, self.forward, strict=True) if forward for v in eqn.outvars}
         return {self.where[s.value] for s in self.sends if s.value in made and s.value not in self.behind_send}

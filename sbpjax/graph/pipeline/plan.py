@@ -24,8 +24,8 @@ from sbpjax.sbp.placement import placement as Placement
 from .loop import Carry, find_loop
 from .partition import Partition, Send, Task, partition, places_of
 from .schedule import BACKWARD, BOTH, FORWARD, WEIGHT, Schedule, Work, schedule
-from .task import CompiledTask, arrival, plan_task, replicated_layout
-from .tied_weights import sums_stay
+from .task import CompiledTask, arrival_layout, plan_task, replicated_layout
+from .tied_weights import keep_sums_local
 from .weights import with_weight_tasks
 
 
@@ -156,7 +156,7 @@ class Planner:
         before = self._cut(Program(program.invars, program.consts, loop.pre, wanted), places)
         places.update({v: p for v, p in before.where.items() if p is not None})
         pre = self._run(before, {})
-        sums_stay(loop)
+        keep_sums_local(loop)
         body = self._body(loop, places)
         last = {c.last: self._layouts[c.last].placement for c in loop.carries if c.last in self._layouts}
         places.update(last)
@@ -239,7 +239,7 @@ class Planner:
         # over.
         taken = self._exclusive_state(cut) if last else {}
         for number, task in enumerate(cut.tasks):
-            waiting = self._arrive(waiting)
+            waiting = self._set_arrival_layouts(waiting)
             done = plan_task(
                 task,
                 self._layouts,
@@ -260,7 +260,7 @@ class Planner:
         run.first = [s for s in cut.sends if s.value not in made]
         run.sends = [[s for s in cut.sends if made.get(s.value) == i] for i in range(len(cut.tasks))]
         run.outvars = cut.outvars
-        self._arrive(waiting)
+        self._set_arrival_layouts(waiting)
         return run
 
     def _exclusive_state(self, cut: Partition) -> dict[int, list[Var]]:
@@ -305,12 +305,12 @@ class Planner:
             task.ins = [v for v in task.ins if v in used]
         cut.tasks += updates
 
-    def _arrive(self, waiting: list[Send]) -> list[Send]:
+    def _set_arrival_layouts(self, waiting: list[Send]) -> list[Send]:
         """Give values that arrive their layouts, as soon as they are known to be sent."""
         left = []
         for send in waiting:
             if send.value in self._layouts:
-                self._layouts.setdefault(send.arrived, arrival(self._layouts[send.value], send.target))
+                self._layouts.setdefault(send.arrived, arrival_layout(self._layouts[send.value], send.target))
             else:
                 left.append(send)
         return left

@@ -26,7 +26,7 @@ from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call
 from sbpjax._core.tracing.step import TracedStep
 from sbpjax.errors import GraphConfigError, GraphError
-from sbpjax.graph.program.agreement import agree
+from sbpjax.graph.program.agreement import check_same_program
 from sbpjax.graph.program.outputs import Outputs
 from sbpjax.graph.program.passes import run_passes
 from sbpjax.graph.program.program import NO_SEED, UNSHARED, Options
@@ -166,7 +166,7 @@ class PipelinedProgram:
         body = self.pipeline.body
         # A printed jaxpr names functions by their addresses, which differ from process to process.
         text = re.sub(r"0x[0-9a-f]+", "", text) + ("" if body is None else f"\n{body.schedule}")
-        agree(self.operation, inputs, text)
+        check_same_program(self.operation, inputs, text)
         self._agreed = True
         owners = range(jax.process_count())
         operation = re.sub("_[0-9]+", "", self.operation)
@@ -191,7 +191,7 @@ class PipelinedProgram:
         # A process that drew numbers of its own has counted on.
         if self.is_random and self.driver.courier.far:
             everyone = one_per_process(self.pipeline.stages[0].type)
-            seed = np.asarray(multi_host.from_first(seed, everyone).addressable_data(0))
+            seed = np.asarray(multi_host.replicate_from_first(seed, everyone).addressable_data(0))
         # Python looks at unwritten outputs in an exchange: an interrupt there would lose the state that was taken over.
         kept = checks_results() or self.outputs.plan(tensors) is None
         arrays = payloads(tensors)

@@ -87,7 +87,7 @@ def auto_stages(
         )
     if costs is None:
         costs = _measure_modules(modules, example) if example is not None else [_parameters(m) for m in modules]
-    stage_of = cut(costs, len(places))
+    stage_of = balance_stages(costs, len(places))
     _place(modules, places, stage_of, sbp)
     return stage_of
 
@@ -110,7 +110,7 @@ def _by_plan(
             "costs are planned for an input of the first module",
             'auto_stages(model, placements, example=micro_batch, costs="planned")',
         )
-    stage_of = cut_unlike(*stages.row_costs(modules, places, example, cost_model))
+    stage_of = balance_unequal_stages(*stages.row_costs(modules, places, example, cost_model))
     if sbp is not None:
         _place(modules, places, stage_of, sbp)
         return stage_of
@@ -123,12 +123,12 @@ def _by_plan(
     return stage_of
 
 
-def cut(costs: Sequence[float], stages: int) -> list[int]:
+def balance_stages(costs: Sequence[float], stages: int) -> list[int]:
     """Return for every item of a row its stage, such that the largest sum of a stage is as small as it can be."""
-    return cut_unlike([costs] * stages, [[0.0] * len(costs)] * stages)
+    return balance_unequal_stages([costs] * stages, [[0.0] * len(costs)] * stages)
 
 
-def cut_unlike(costs: Sequence[Sequence[float]], links: Sequence[Sequence[float]]) -> list[int]:
+def balance_unequal_stages(costs: Sequence[Sequence[float]], links: Sequence[Sequence[float]]) -> list[int]:
     """Return for every item of a row its stage, such that the largest sum of a stage is as small as it can be.
 
     Args:

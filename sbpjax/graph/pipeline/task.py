@@ -68,7 +68,7 @@ def replicated_layout(placement: Placement, aval) -> Layout:
     return layout_of(placement, (B,) * len(placement.hierarchy), tuple(aval.shape), aval.dtype)
 
 
-def arrival(layout: Layout, target: Placement) -> Layout:
+def arrival_layout(layout: Layout, target: Placement) -> Layout:
     """Return the layout in which a value arrives that is sent in a layout: the same, where the grids are."""
     if layout.placement.hierarchy == target.hierarchy:
         return layout_of(target, layout.codes, layout.shape, layout.dtype)

@@ -18,7 +18,7 @@ from sbpjax.sbp.stage import stage_transfer_p
 from .loop import Carry, MicroBatchLoop
 
 
-def sums_stay(loop: MicroBatchLoop) -> None:
+def keep_sums_local(loop: MicroBatchLoop) -> None:
     """Rewrite the sums of a loop in place so that no term of them is sent in the loop."""
     body = loop.body
     maker = {v: eqn for eqn in body.eqns for v in eqn.outvars}

@@ -16,7 +16,7 @@ from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError
 
 
-def agree(operation: str, inputs: list[str], text: str) -> None:
+def check_same_program(operation: str, inputs: list[str], text: str) -> None:
     """Raise on all ranks unless all ranks are about to run the same program.
 
     Args:

@@ -164,7 +164,7 @@ def fast_path_of(program: Any, state: State, call: Call, static: list, mark: obj
     return FastPath(program, state, call, static, mark)
 
 
-def _most(arrays: list) -> int:
+def _max_refcount(arrays: list) -> int:
     return max(map(getrefcount, arrays))
 
 
@@ -175,4 +175,4 @@ class _Holder:
 
 _HOLDER = _Holder()
 # The reference count of a payload that its tensor and one list hold, and nothing else.
-_ALONE = _most([_HOLDER.array])
+_ALONE = _max_refcount([_HOLDER.array])

@@ -105,7 +105,7 @@ def split(name: str, closed, outputs: int, policy=None, again: bool = False) -> 
         repeated = _needed_equations(early_eqns, wanted, stop=kept)
         saved = [v for v in _output_variables(early_eqns) if v in kept]
     else:
-        kept, away = (set(), set()) if policy == "nothing" else _chosen(early_eqns, policy)
+        kept, away = (set(), set()) if policy == "nothing" else _apply_policy(early_eqns, policy)
         kept -= fixed
         repeated = _needed_equations(early_eqns, wanted, stop=kept)
         # A policy names values by their equations, also such as no backward reads.
@@ -189,7 +189,7 @@ def _needed_equations(eqns, wanted: set, stop: set = frozenset()) -> list:
     return kept[::-1]
 
 
-def _chosen(eqns, policy) -> tuple[set, set]:
+def _apply_policy(eqns, policy) -> tuple[set, set]:
     """Return the values that a policy saves, and those of them that it offloads to the host."""
     kept, away = set(), set()
     for eqn in eqns:

@@ -11,7 +11,7 @@ from sbpjax.errors import NanError
 FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
 
 
-def look_at(arrays: list) -> None:
+def raise_if_nonfinite(arrays: list) -> None:
     """Check the results of a program: one that has run without `jax.debug_nans` is not checked by JAX.
 
     Raises:

@@ -32,7 +32,7 @@ from sbpjax.sbp import Layout
 
 from ..repeated_layers import device_type
 from .slots import StateSlot, slot_of, stackable
-from .zero import gathered_per_use
+from .zero import gather_per_use
 
 
 class TransformedStep(NamedTuple):
@@ -71,7 +71,7 @@ def run_passes(
     if least_repeats:
         closed, slots, written = _roll_layers(closed, state, stored, written, least_repeats)
     if stored and per_use:
-        closed = gathered_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
+        closed = gather_per_use(closed, {1 + i: s.layout for i, s in enumerate(slots) if s.places[0] in stored})
     kind = device_type(state.tensors)
     if kind == "cpu":
         closed = with_wide_sums(closed)

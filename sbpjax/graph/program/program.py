@@ -43,7 +43,7 @@ from sbpjax.sbp import multi_host
 from sbpjax.sbp.abstract import Abstract
 
 from . import nans, progress
-from .agreement import agree, agree_on_numbers
+from .agreement import agree_on_numbers, check_same_program
 from .on_engine import on_engine
 from .outputs import Outputs
 from .slots import StateSlot
@@ -150,7 +150,7 @@ class Program:
         self._present = self.placement is None or self.placement.is_present
         self._no_seed: Any = NO_SEED
         if self.is_polymorphic:  # `compile` puts it on the device for others
-            self._no_seed = multi_host.on(NO_SEED, self._where(0))
+            self._no_seed = multi_host.put_replicated(NO_SEED, self._where(0))
 
     def lay_out(self, stand_ins: AbstractState, state: State) -> None:
         """Convert the state to the layouts of this program's inputs."""
@@ -203,7 +203,7 @@ class Program:
             text = lowered.as_text() if self.placement is not None and processes.current().size > 1 else ""
             if to_run and text:
                 inputs = [f"{s.dtype}{list(s.shape)} as {getattr(s.sharding, 'spec', None)}" for s in self.structs]
-                agree(self.operation, inputs, text)
+                check_same_program(self.operation, inputs, text)
             if spans:
                 # Without the graph's number: ranks that made other graphs before this one count differently.
                 name = re.sub(r"_\d+\b", "", self.operation.split("\n")[0])
@@ -222,7 +222,7 @@ class Program:
             self.seconds["compile"] = time.perf_counter() - start
             # On the device once, since a NumPy array goes there every time.
             if self._present and not self.is_random:
-                self._no_seed = multi_host.on(NO_SEED, self._where(0))
+                self._no_seed = multi_host.put_replicated(NO_SEED, self._where(0))
         return self._compiled
 
     def _ranks_here(self) -> int:
@@ -268,7 +268,7 @@ class Program:
         generator = default_generator
         seed = np.array((generator._seed, generator._counter), np.int64) if self.is_random else self._no_seed
         if self.is_random and self.placement is not None and self.placement.spans_processes:
-            seed = multi_host.from_first(seed, self.placement)
+            seed = multi_host.replicate_from_first(seed, self.placement)
         # The call takes the memory of donated arrays: an array that the user holds too would be lost to him, so it is
         # copied. Only the reference count shows it; a payload that nothing else holds has `UNSHARED`. The same holds
         # for arrays that Python looks at between the call and the write: an interrupt there would lose them.
@@ -300,7 +300,7 @@ class Program:
                 return self.outputs.rebuilt(run.outs[count:], state)
             outs = compiled(*inputs)
             if looked_at:
-                nans.look_at(outs)
+                nans.raise_if_nonfinite(outs)
         except nans.FOUND_NAN as error:
             raise nans.nan_error(self.operation, error) from None
         except jax.errors.JaxRuntimeError as error:
@@ -340,7 +340,7 @@ class Program:
                 self._held[i] = number, None
             elif array is None:
                 place = 1 + len(self.slots) + i
-                array = multi_host.on(np.asarray(number, self.structs[place].dtype), self._where(place))
+                array = multi_host.put_replicated(np.asarray(number, self.structs[place].dtype), self._where(place))
                 self._held[i] = number, array
             found.append(number if array is None or number != value else array)
         return found
@@ -348,7 +348,7 @@ class Program:
     def _replicate(self, inputs: list) -> None:
         for i in self.loose:
             if isinstance(inputs[i], jax.Array):
-                inputs[i] = multi_host.on(inputs[i], self.structs[i].sharding)
+                inputs[i] = multi_host.put_replicated(inputs[i], self.structs[i].sharding)
 
 
 def _references(arrays: list, place: int) -> int:

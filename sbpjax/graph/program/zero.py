@@ -146,7 +146,7 @@ def _convert_layout(t: Tensor, like: Layout) -> None:
         put(t, array, layout)
 
 
-def gathered_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int | None = None) -> ClosedJaxpr:
+def gather_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int | None = None) -> ClosedJaxpr:
     """Return a program in which each reader of an input gathers it for itself, and nothing keeps the whole.
 
     Planned as it is, a value is gathered once and kept for all its readers, from forward to backward. Here every reader
@@ -207,7 +207,7 @@ class _StoredDivided:
         return self._copies[key]
 
 
-def _moved(eqn, operands: Sequence) -> _StoredDivided | None:
+def _derive_stored(eqn, operands: Sequence) -> _StoredDivided | None:
     """Return the stored value that an equation makes of stored ones alone, None if it is a reader.
 
     A cast or a transpose of a stored parameter is not a reader: done before the gather once per use, it moves fewer
@@ -258,7 +258,7 @@ def _run(closed: ClosedJaxpr, arrays, rests: dict[int, Layout], shared: set[int]
         stretch = sum(loop < i for loop in loops) if loops else None
         if not any(isinstance(x, _StoredDivided) for x in held):
             env.update(zip(eqn.outvars, bind(eqn, held), strict=True))
-        elif (moved := _moved(eqn, held)) is not None:
+        elif (moved := _derive_stored(eqn, held)) is not None:
             env[eqn.outvars[0]] = moved
         elif eqn.primitive.name == "scan":
             env.update(zip(eqn.outvars, _scan(eqn, held, stretch), strict=True))
@@ -295,7 +295,7 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
             operands.append(x.value(stretch) if isinstance(x, _StoredDivided) else x)
     inside = {i: layout for i, layout in inside.items() if layout is not None}
     first = consts + carry
-    body = jaxpr_as_fun(gathered_per_use(params["jaxpr"], inside, first))
+    body = jaxpr_as_fun(gather_per_use(params["jaxpr"], inside, first))
 
     return run_scan_with_body(params, body, operands[:consts], operands[consts:first], operands[first:])
 

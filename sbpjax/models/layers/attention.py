@@ -190,9 +190,9 @@ class Attention(nn.Module):
         Returns:
             ``(B, T, D)``; of a split batch split alike, of heads split over ranks a partial sum.
         """
-        q = self._by_head(self.q(x), self.heads)  # (B, H, T, C)
-        k = self._by_head(self.k(x), self.kv_heads)  # (B, K, T, C)
-        v = self._by_head(self.v(x), self.kv_heads)
+        q = self._split_heads(self.q(x), self.heads)  # (B, H, T, C)
+        k = self._split_heads(self.k(x), self.kv_heads)  # (B, K, T, C)
+        v = self._split_heads(self.v(x), self.kv_heads)
         if self.q_norm is not None and self.k_norm is not None:
             q, k = self.q_norm(q), self.k_norm(k)
         if cos_sin is not None:
@@ -211,5 +211,5 @@ class Attention(nn.Module):
         )
         return self.out(y.transpose(1, 2).reshape(*x.shape[:2], self.heads * self.head_dim))
 
-    def _by_head(self, x: flow.Tensor, heads: int) -> flow.Tensor:
+    def _split_heads(self, x: flow.Tensor, heads: int) -> flow.Tensor:
         return x.reshape(*x.shape[:2], heads, self.head_dim).transpose(1, 2)

@@ -30,7 +30,7 @@ from sbpjax.nn import functional as F
 from .mlp import ACTIVATIONS
 
 
-def _places(experts, attention_mask=None, *, count: int, capacity: int | None):
+def _route_choices(experts, attention_mask=None, *, count: int, capacity: int | None):
     """Return where choices go and where rows come from, for choices numbered ``choice · T + token``.
 
     Args:
@@ -66,7 +66,7 @@ def _places(experts, attention_mask=None, *, count: int, capacity: int | None):
     return row, jax.vmap(invert)(row), sizes, got
 
 
-def _read(x, index):
+def _gather_rows(x, index):
     """Return ``x[b, index[b, i]]`` ``(B, I, D)``, zeros where an index is behind the end."""
     return jnp.take_along_axis(x, index[:, :, None], axis=1, mode="fill", fill_value=0)
 
@@ -76,38 +76,40 @@ def _read(x, index):
 
 
 @jax.custom_vjp
-def _spread(x, row, choice):
+def _dispatch_tokens(x, row, choice):
     """Return the rows of experts ``(B, S, D)`` of tokens ``(B, T, D)``; zeros in empty ones."""
     tokens = x.shape[1]
     total = row.shape[1]
-    return _read(x, jnp.where(choice < total, choice % tokens, tokens))
+    return _gather_rows(x, jnp.where(choice < total, choice % tokens, tokens))
 
 
 def _spread_back(kept, ct):
     row, choice, tokens = kept
-    found = _read(ct, row)  # (B, K T, D)
+    found = _gather_rows(ct, row)  # (B, K T, D)
     return found.reshape(found.shape[0], -1, tokens, found.shape[-1]).sum(1), None, None
 
 
-_spread.defvjp(lambda x, row, choice: (_spread(x, row, choice), (row, choice, x.shape[1])), _spread_back)
+_dispatch_tokens.defvjp(
+    lambda x, row, choice: (_dispatch_tokens(x, row, choice), (row, choice, x.shape[1])), _spread_back
+)
 
 
 @jax.custom_vjp
 def _collect_outputs(rows, row, choice):
     """Return of each choice what its expert made, ``(B, K T, D)``; zeros where it had no place."""
-    return _read(rows, row)
+    return _gather_rows(rows, row)
 
 
 _collect_outputs.defvjp(
     lambda rows, row, choice: (_collect_outputs(rows, row, choice), choice),
-    lambda choice, ct: (_read(ct, choice), None, None),
+    lambda choice, ct: (_gather_rows(ct, choice), None, None),
 )
 
 # One equation of the plan each: of its many, all split the batch.
 _OUT = "S0, S0, S0, S0"
-places = flow.wrap_jax(_places, name="places_of_experts", sbp_rule=[f"S0 -> {_OUT}"])
-places_of_present = flow.wrap_jax(_places, name="places_of_experts", sbp_rule=[f"S0, S0 -> {_OUT}"])
-spread = flow.wrap_jax(_spread, name="spread_to_experts")
+places = flow.wrap_jax(_route_choices, name="places_of_experts", sbp_rule=[f"S0 -> {_OUT}"])
+places_of_present = flow.wrap_jax(_route_choices, name="places_of_experts", sbp_rule=[f"S0, S0 -> {_OUT}"])
+spread = flow.wrap_jax(_dispatch_tokens, name="spread_to_experts")
 collected = flow.wrap_jax(_collect_outputs, name="collect_from_experts")
 
 

@@ -31,7 +31,7 @@ class Attention(layers.Attention):
 
     def keys_values(self, x: flow.Tensor) -> tuple[flow.Tensor, flow.Tensor]:
         """Return keys and values, two `(B, H, S, C)`, of what is attended to, `(B, S, D)`."""
-        return self._by_head(self.k(x), self.heads), self._by_head(self.v(x), self.heads)
+        return self._split_heads(self.k(x), self.heads), self._split_heads(self.v(x), self.heads)
 
     def forward(  # type: ignore[override]
         self,
@@ -42,7 +42,7 @@ class Attention(layers.Attention):
         cache_position: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return `(B, T, D)`: what each position of `x` gathers, with `bias` `(B, H, T, S)` added to the scores."""
-        q = self._by_head(self.q(x), self.heads)  # (B, H, T, C)
+        q = self._split_heads(self.q(x), self.heads)  # (B, H, T, C)
         k, v = self.keys_values(x) if memory is None else memory
         if cache is not None and cache_position is not None:
             k, v = cache.extend(k, v, cache_position)

@@ -68,10 +68,10 @@ class _ConvTranspose(_Conv):
             output_size: sizes of the output (or its whole shape) where several are possible.
         """
         convolve = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[self._spatial - 1]
-        extra = self.output_padding if output_size is None else self._extra(input, output_size)
+        extra = self.output_padding if output_size is None else self._extra_output_padding(input, output_size)
         return convolve(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
 
-    def _extra(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
+    def _extra_output_padding(self, input: Tensor, output_size: Sequence[int]) -> tuple[int, ...]:
         """Return the output padding that gives `output_size`."""
         n = self._spatial
         wanted, operation = tuple(output_size), f"{type(self).__name__}(x, output_size={list(output_size)})"

@@ -173,7 +173,7 @@ class RNNBase(Module):
         states = tuple(s if order is None else s.index_select(1, order) for s in states)
         padded = packing.pad_sorted(input)
         self._check_input(padded, states, len(counts))
-        out, *last = self._recur(padded, packing._where(counts, padded), states, False)
+        out, *last = self._recur(padded, packing._index_tensor_like(counts, padded), states, False)
         last = [s if back is None else s.index_select(1, back) for s in last]
         return packing.packed_like(out, input), self._state(last)
 

@@ -11,7 +11,7 @@ from sbpjax._core.ops.dims import fail
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.nn.module import Module
-from sbpjax.nn.names import needs_tensor
+from sbpjax.nn.names import not_tensor_error
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -22,7 +22,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Write a vector's elements into the parameters, one after the other."""
     if not isinstance(vec, Tensor):
-        raise needs_tensor("vector_to_parameters(vec, ...)", vec)
+        raise not_tensor_error("vector_to_parameters(vec, ...)", vec)
     start = 0
     with no_grad():
         for parameter in parameters:

@@ -97,7 +97,7 @@ class ParametrizationList(ModuleList):
         return value
 
 
-def _reader(name: str) -> property:
+def _make_property(name: str) -> property:
     def read(module: Any) -> Tensor:
         functions = module._modules["parametrizations"][name]
         if not _cache:
@@ -113,19 +113,19 @@ def _reader(name: str) -> property:
     return property(read, write)
 
 
-def _become(module: Any, names: tuple[str, ...]) -> None:
+def _set_parametrized_class(module: Any, names: tuple[str, ...]) -> None:
     """Give a module the subclass in which the named tensors are computed; its own class if there are none."""
     plain = getattr(type(module), "_unparametrized", type(module))
     if not names:
         module.__class__ = plain
         return
-    members: dict[str, Any] = {name: _reader(name) for name in names}
+    members: dict[str, Any] = {name: _make_property(name) for name in names}
 
     def __deepcopy__(self: Any, memo: dict) -> Any:
         made = self.__new__(type(self))
         memo[id(self)] = made
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        _become(made, names)
+        _set_parametrized_class(made, names)
         return made
 
     def __setattr__(self: Any, name: str, value: Any) -> None:
@@ -194,7 +194,7 @@ def register_parametrization(
     if "parametrizations" not in module._modules:
         module.add_module("parametrizations", ModuleDict())
     module._modules["parametrizations"][tensor_name] = functions  # type: ignore[index]
-    _become(module, tuple(module._modules["parametrizations"].keys()))  # type: ignore[union-attr]
+    _set_parametrized_class(module, tuple(module._modules["parametrizations"].keys()))  # type: ignore[union-attr]
     return module
 
 
@@ -242,7 +242,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
             kept.data = value
         value = kept
     del held[tensor_name]
-    _become(module, tuple(held.keys()))
+    _set_parametrized_class(module, tuple(held.keys()))
     if not len(held):
         delattr(module, "parametrizations")
     if trained:

@@ -96,7 +96,7 @@ def _numbers(lengths: Any) -> np.ndarray:
     return np.asarray(values, np.int64).reshape(-1)
 
 
-def _where(indices: np.ndarray, like: Tensor) -> Tensor:
+def _index_tensor_like(indices: np.ndarray, like: Tensor) -> Tensor:
     """Return host numbers as an index tensor on the device or placement of `like`."""
     made = from_data.tensor(np.asarray(indices, np.int64))
     return made.to_global(like.placement, [broadcast] * len(like.sbp)) if like.is_global else made
@@ -140,8 +140,8 @@ def pack_padded_sequence(
     step, row = np.divmod(places, rows)
     row = row if order is None else order[row]
     flat = row * steps + step if batch_first else step * rows + row
-    data = input.reshape(rows * steps, *input.shape[2:]).index_select(0, _where(flat, input))
-    sorted_indices = None if order is None else _where(order, input)
+    data = input.reshape(rows * steps, *input.shape[2:]).index_select(0, _index_tensor_like(flat, input))
+    sorted_indices = None if order is None else _index_tensor_like(order, input)
     return PackedSequence(data, from_data.tensor(sizes), sorted_indices)
 
 
@@ -175,7 +175,7 @@ def pad_packed_sequence(
     if batch_first:
         index, inside = index.T, inside.T
     data = sequence.data
-    out = data.index_select(0, _where(index.reshape(-1), data)).reshape(*index.shape, *data.shape[1:])
+    out = data.index_select(0, _index_tensor_like(index.reshape(-1), data)).reshape(*index.shape, *data.shape[1:])
     if not inside.all():
         mask = from_data.tensor(~inside.reshape(*inside.shape, *[1] * (data.ndim - 1)))
         if data.is_global:

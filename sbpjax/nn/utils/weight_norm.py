@@ -82,7 +82,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     delattr(module, name)
     module.register_parameter(f"{name}_g", Parameter(length))
     module.register_parameter(f"{name}_v", Parameter(direction))
-    _become(module, {**_names(module), name: dim})
+    _set_normalized_class(module, {**_names(module), name: dim})
     return module
 
 
@@ -103,7 +103,7 @@ def remove_weight_norm(module: M, name: str = "weight") -> M:
         raise OpValueError(operation, f"normalised parameters {list(names)}", rule, "weight_norm(module) first")
     with no_grad():
         weight = getattr(module, name).detach()
-    _become(module, {n: d for n, d in names.items() if n != name})
+    _set_normalized_class(module, {n: d for n, d in names.items() if n != name})
     delattr(module, f"{name}_g")
     delattr(module, f"{name}_v")
     module.register_parameter(name, Parameter(weight))
@@ -115,7 +115,7 @@ def _names(module: Module) -> dict[str, int | None]:
     return getattr(type(module), "_weight_norms", {})
 
 
-def _become(module: Module, names: dict[str, int | None]) -> None:
+def _set_normalized_class(module: Module, names: dict[str, int | None]) -> None:
     # The weight is a property of the class, computed when read: a stored one would be out of date after each update.
     plain = getattr(type(module), "_plain_class", type(module))
     module.__class__ = _normalized_class(plain, tuple(names.items())) if names else plain
@@ -124,7 +124,7 @@ def _become(module: Module, names: dict[str, int | None]) -> None:
 @functools.cache
 def _normalized_class(plain: type, names: tuple[tuple[str, int | None], ...]) -> type:
     """Return the subclass in which parameters are computed: one for equal names, so equal modules stay equal."""
-    members: dict[str, Any] = {name: property(_reader(name, dim)) for name, dim in names}
+    members: dict[str, Any] = {name: property(_make_getter(name, dim)) for name, dim in names}
     members |= {"_weight_norms": dict(names), "_plain_class": plain, "__doc__": plain.__doc__}
 
     def __reduce_ex__(self: Module, protocol: Any) -> tuple:
@@ -141,7 +141,7 @@ def _new(plain: type, names: tuple[tuple[str, int | None], ...]) -> Module:
     return module_class.__new__(module_class)
 
 
-def _reader(name: str, dim: int | None):
+def _make_getter(name: str, dim: int | None):
     def read(module: Module) -> Tensor:
         parameters = module._parameters
         return dispatch.run(op_of(scale_slices, (("dim", dim),)), (parameters[f"{name}_v"], parameters[f"{name}_g"]))

@@ -35,12 +35,12 @@ def adafactor(
         p = p * (1 - lr * hyper["weight_decay"]).astype(p.dtype)
     squares = g * g
     if g.ndim > 1:
-        rows = _towards(state["row_var"], jnp.mean(squares, -1, keepdims=True), weight)
-        columns = _towards(state["col_var"], jnp.mean(squares, -2, keepdims=True), weight)
+        rows = _interpolate(state["row_var"], jnp.mean(squares, -1, keepdims=True), weight)
+        columns = _interpolate(state["col_var"], jnp.mean(squares, -2, keepdims=True), weight)
         variance = rows * columns / jnp.maximum(jnp.mean(rows, -2, keepdims=True), eps1)
         new = {"row_var": rows, "col_var": columns}
     else:
-        variance = _towards(state["variance"], squares, weight)
+        variance = _interpolate(state["variance"], squares, weight)
         new = {"variance": variance}
     u = g * jax.lax.rsqrt(jnp.maximum(variance, eps1 * eps1)).astype(g.dtype)
     cut = jnp.maximum(1.0, _rms(u) / hyper["d"])
@@ -51,7 +51,7 @@ def _rms(x: jax.Array) -> jax.Array:
     return jnp.sqrt(jnp.mean(x * x))
 
 
-def _towards(old: jax.Array, new: jax.Array, weight: jax.Array) -> jax.Array:
+def _interpolate(old: jax.Array, new: jax.Array, weight: jax.Array) -> jax.Array:
     return old + weight.astype(old.dtype) * (new.astype(old.dtype) - old)
 
 

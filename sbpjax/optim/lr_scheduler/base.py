@@ -126,7 +126,7 @@ class LRScheduler:
         before = self.last_step
         self.last_step = self.last_step + 1 if epoch is None else epoch
         try:
-            lrs = self._overridden() or self._next(before, epoch is not None)
+            lrs = self._user_rates() or self._next(before, epoch is not None)
         except Exception:
             self.last_step = before
             raise
@@ -147,7 +147,7 @@ class LRScheduler:
             return
         own = self._given_by_group()
         if own:
-            raise self._refused_group(own)
+            raise self._new_group_error(own)
         first = len(self.base_lrs)
         self._extend([self._base_of(group["lr"], first + i) for i, group in enumerate(groups)])
 
@@ -155,7 +155,7 @@ class LRScheduler:
         """Return the name of the argument with one value per group, or an empty text."""
         return self._of_groups
 
-    def _refused_group(self, own: str) -> OpValueError:
+    def _new_group_error(self, own: str) -> OpValueError:
         name, count = type(self).__name__, len(self.optimizer.param_groups)
         seen = f"{count} parameter groups, {len(self.base_lrs)} when the schedule was made"
         rule = f"the schedule has {own} for each group that it was made with, and none for a later one"
@@ -192,7 +192,7 @@ class LRScheduler:
         """Return the rate that follows a present one, where the schedule itself would go from `before` to `after`."""
         return present * after / before if before else present
 
-    def _overridden(self) -> list[float] | None:
+    def _user_rates(self) -> list[float] | None:
         """Return the rates by a user's own `get_lr`: of ``(base_lr, step)`` as in OneFlow, of nothing as in PyTorch."""
         if type(self).get_lr is LRScheduler.get_lr:
             return None

@@ -68,17 +68,17 @@ class WarmUpLR(_Composed):
         """The step at which the schedule after the warm-up counts 0."""
         return self.warmup_iters if self.warmup_prefix else 0
 
-    def _after(self, base_lr: float, step: int, group: int) -> float:
+    def _rate_after_warmup(self, base_lr: float, step: int, group: int) -> float:
         if not self.schedulers:
             return base_lr
         return self.schedulers[0].lr_at(base_lr, step - self._begin, group)
 
     def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
         if step >= self.warmup_iters:
-            return self._after(base_lr, step, group)
+            return self._rate_after_warmup(base_lr, step, group)
         if self.warmup_method == "constant":
             return base_lr * self.warmup_factor
-        end = base_lr if self.warmup_prefix else self._after(base_lr, self.warmup_iters, group)
+        end = base_lr if self.warmup_prefix else self._rate_after_warmup(base_lr, self.warmup_iters, group)
         return linear(base_lr * self.warmup_factor, end, step, self.warmup_iters)
 
     def options_at(self, step: int, group: int = 0) -> dict[str, Any]:

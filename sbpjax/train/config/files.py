@@ -78,7 +78,7 @@ def _is_installed(file: str) -> bool:
 
 
 @contextlib.contextmanager
-def from_source() -> Iterator[None]:
+def compile_from_source() -> Iterator[None]:
     """Within the block, compile the user's imported modules from source."""
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
@@ -145,7 +145,7 @@ def run_file(path: Path) -> types.ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with from_source():
+        with compile_from_source():
             spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[name]

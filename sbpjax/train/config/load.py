@@ -23,7 +23,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from sbpjax.errors import ConfigError, nearest
 
-from .files import config_error, forget, from_source, run_file
+from .files import compile_from_source, config_error, forget, run_file
 from .lazy import convert_interpolation_errors, plain
 from .names import Allowed, plain_values
 from .saved import read_saved
@@ -72,7 +72,7 @@ def _module(name: str) -> types.ModuleType:
     here = os.getcwd()
     sys.path.insert(0, here)
     try:
-        with from_source():
+        with compile_from_source():
             return importlib.import_module(name)
     except Exception as error:
         if not isinstance(error, ModuleNotFoundError):

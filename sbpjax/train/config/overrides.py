@@ -122,7 +122,7 @@ def _key(node: Any, part: str, walked: str, change: str, is_open: bool) -> Any:
         if taken is None or part in taken:
             return part
         names += taken
-    near = _below(node, part) or nearest(part, names)
+    near = _find_nested_name(node, part) or nearest(part, names)
     within = f" in {walked}" if walked else ""
     rule = f"there {'are' if len(set(names)) != 1 else 'is'} {', '.join(dict.fromkeys(names)) or 'nothing'}"
     behind = change[len(f"{walked}.{part}".strip(".")) :]
@@ -130,7 +130,7 @@ def _key(node: Any, part: str, walked: str, change: str, is_open: bool) -> Any:
     raise ConfigError(_name_override(change), f"no {part!r:.80}{within}", rule, fix)
 
 
-def _below(node: Any, part: str) -> str | None:
+def _find_nested_name(node: Any, part: str) -> str | None:
     """Return the node of a name, one dict or call deeper."""
     for name, inner in node.items():
         if isinstance(inner, DictConfig):

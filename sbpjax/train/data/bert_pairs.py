@@ -122,7 +122,7 @@ class BertPretrainingDataset(Shuffled):
         elif label:
             second = self._piece_of_another_document(document, self._body - cut, random)
         sample = self.special.joined(first, second, self.length)
-        sample["labels"] = self._hide(sample["input_ids"], len(first), len(second), random)
+        sample["labels"] = self._mask_tokens(sample["input_ids"], len(first), len(second), random)
         return sample | {"next_sentence_label": np.int64(label)}
 
     def _window(self, index: int) -> tuple[int, int]:
@@ -152,7 +152,7 @@ class BertPretrainingDataset(Shuffled):
         first, end = self.file.span(document)
         return self.file.read(first + begin, min(first + begin + count, end)).astype(np.int64)
 
-    def _hide(self, tokens: np.ndarray, first: int, second: int, random: np.random.Generator) -> np.ndarray:
+    def _mask_tokens(self, tokens: np.ndarray, first: int, second: int, random: np.random.Generator) -> np.ndarray:
         """Mask some tokens in place, and return the targets."""
         places = np.concatenate([np.arange(1, 1 + first), np.arange(2 + first, 2 + first + second)])
         count = max(1, round(self.share * len(places)))

@@ -66,7 +66,7 @@ class Buckets(Sampler):
         if not self.per_epoch:
             seen = f"{count} rows, batch_size={batch_size}"
             raise DataError("Buckets(dataset, batch_size)", seen, "an epoch has one batch at least", "drop_last=False")
-        self._epoch = functools.lru_cache(maxsize=2)(self._of_epoch)
+        self._epoch = functools.lru_cache(maxsize=2)(self._epoch_batches)
 
     def __len__(self) -> int:
         return self.epochs * self.per_epoch
@@ -80,7 +80,7 @@ class Buckets(Sampler):
             epoch, index = divmod(batch, self.per_epoch)
             yield self._epoch(epoch)[index]
 
-    def _of_epoch(self, epoch: int) -> list[list[tuple[int, int]]]:
+    def _epoch_batches(self, epoch: int) -> list[list[tuple[int, int]]]:
         """Return the batches of an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         order = random.permutation(len(self._rows))

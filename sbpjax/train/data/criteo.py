@@ -57,7 +57,7 @@ def read_criteo(path: str | os.PathLike, lines: int = 65_536) -> Iterator[Block]
             bits or is no number; the text names the line. Or the file is damaged.
     """
     if str(path).endswith(".parquet"):
-        yield from _of_parquet(path, lines)
+        yield from _read_parquet(path, lines)
         return
     opened: Any = gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")
     with io.BufferedReader(opened) as file:
@@ -134,7 +134,7 @@ def _logarithms(counts: np.ndarray) -> np.ndarray:
     return np.log1p(np.maximum(counts, 0)).astype(np.float32)
 
 
-def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
+def _read_parquet(path: Any, lines: int) -> Iterator[Block]:
     try:
         from pyarrow import ArrowException, parquet  # of the extra `parquet`
     except ImportError:
@@ -156,7 +156,7 @@ def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
             batch = next(batches, None)
             if batch is None:
                 return
-            block = _of_columns([column.to_pylist() for column in batch.columns])
+            block = _block_from_columns([column.to_pylist() for column in batch.columns])
         except (ArrowException, OSError, ValueError, TypeError, OverflowError) as error:
             seen = f"after row {first - 1}: {type(error).__name__}: {error}"
             raise DataError(operation, seen[:300], RULE, "fetch it again, or look there") from None
@@ -164,7 +164,7 @@ def _of_parquet(path: Any, lines: int) -> Iterator[Block]:
         yield block
 
 
-def _of_columns(columns: list[list[Any]]) -> Block:
+def _block_from_columns(columns: list[list[Any]]) -> Block:
     labels = np.array(columns[0])
     if not np.isin(labels, (0, 1)).all():
         raise ValueError(f"the label {labels[~np.isin(labels, (0, 1))][0]}")

@@ -169,6 +169,6 @@ class EncodedDocuments(Dataset):
         return self._made
 
 
-def as_it_is(value: Any) -> Any:
+def identity_collate(value: Any) -> Any:
     """Return a chunk unchanged: the loader makes no tensors of it."""
     return value

@@ -21,7 +21,7 @@ from sbpjax.errors import DataError
 from sbpjax.vision.datasets import CifarFiles
 from sbpjax.vision.datasets.reading import checked_on_error, find_images, first_readable, read_image
 from sbpjax.vision.transforms.kinds import pillow
-from sbpjax.vision.transforms.random_numbers import part
+from sbpjax.vision.transforms.random_numbers import random_crop_box
 
 from .numbered import Shuffled
 
@@ -189,7 +189,7 @@ class ImageFolder(Images):
             side = min(width, height)
             left, top, wide, high = (width - side) / 2, (height - side) / 2, side, side
         else:
-            top, left, high, wide = part(height, width, random)
+            top, left, high, wide = random_crop_box(height, width, random)
         box = (left, top, left + wide, top + high)
         return np.asarray(image.resize((self.size, self.size), pillow().Resampling.BILINEAR, box=box))
 

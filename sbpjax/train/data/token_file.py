@@ -253,10 +253,10 @@ class TokenFileWriter:
             os.unlink(f"{self.prefix}.idx")
         for path in (self._bin_path, self._digest_path, self._index_path):
             os.replace(path, path.removesuffix(".part"))
-            self._names_to_disk()
+            self._sync_folder()
         self._file.close()
 
-    def _names_to_disk(self) -> None:
+    def _sync_folder(self) -> None:
         folder = os.open(os.path.dirname(self.prefix) or ".", os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -80,7 +80,7 @@ class Checkpoints(Hook):
         names = [hook.name for hook in trainer.hooks if isinstance(hook, Evaluation)]
         of, _, metric = (self.metric or "").rpartition("/")
         if of not in names and (near := nearest(of, names)):
-            self._unknown(f"evaluations {', '.join(names)}", f"metric='{near}/{metric}'")
+            self._raise_unknown_metric(f"evaluations {', '.join(names)}", f"metric='{near}/{metric}'")
 
     def after_evaluation(self, trainer: Trainer, metrics: dict[str, float]) -> None:
         """Raise for a metric that its evaluation does not return."""
@@ -88,9 +88,9 @@ class Checkpoints(Hook):
         if of and self.metric not in metrics and any(name.rpartition("/")[0] == of for name in metrics):
             self.save(trainer)  # an error at this point costs nothing of the run
             self.manager(trainer).wait()
-            self._unknown(", ".join(sorted(metrics)), f"metric={nearest(str(self.metric), metrics)!r}")
+            self._raise_unknown_metric(", ".join(sorted(metrics)), f"metric={nearest(str(self.metric), metrics)!r}")
 
-    def _unknown(self, known: str, fix: str) -> None:
+    def _raise_unknown_metric(self, known: str, fix: str) -> None:
         rule = "the metric of a checkpoint is one of an evaluation"
         there = f"there are {known}" if known else "there is no Evaluation, and so no metric"
         raise TrainError("Checkpoints(...)", f"metric={self.metric!r}; {there}", rule, fix)
@@ -109,7 +109,9 @@ class Checkpoints(Hook):
             self.save(trainer)
         if trainer.step == trainer.max_steps and self.metric is not None and self.metric not in trainer.metrics:
             self.manager(trainer).wait()  # an error at the end costs nothing of the run
-            self._unknown(", ".join(sorted(trainer.metrics)), f"metric={next(iter(trainer.metrics), None)!r}")
+            self._raise_unknown_metric(
+                ", ".join(sorted(trainer.metrics)), f"metric={next(iter(trainer.metrics), None)!r}"
+            )
         if is_preempted:
             trainer.write_text(f"stopping by request: saved at step {trainer.step:,}")
             manager.exit_for_restart()

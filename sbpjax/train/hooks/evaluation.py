@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import sbpjax as flow
 from sbpjax.errors import TrainError
-from sbpjax.train.batches import cut, evaluation_loader
+from sbpjax.train.batches import evaluation_loader, take_samples
 from sbpjax.train.checks import check_data, check_same_classes, check_tokens
 from sbpjax.train.step import PredictStep, call, loss_of, outputs_of
 
@@ -134,7 +134,7 @@ class Evaluation(Hook):
                     break
                 outputs = call(self._graph, trainer.to_stages(batch))
                 if real < size:
-                    outputs, batch = cut(outputs, real), cut(batch, real)
+                    outputs, batch = take_samples(outputs, real), take_samples(batch, real)
                 self.evaluator.update(outputs, batch)
             return {f"{self.name}/{key}": value for key, value in self.evaluator.compute().items()}
         finally:

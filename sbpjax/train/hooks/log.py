@@ -56,7 +56,7 @@ class Log(Hook):
     def after_step(self, trainer: Trainer) -> None:
         """Read the values that were ready at the step before, and queue those of this step."""
         if self._select_first_function is not None:
-            self._see_first(trainer)
+            self._wait_first_step(trainer)
         elif self._step is None:
             self._select_first_function = trainer.loss
         self.read(trainer)
@@ -65,7 +65,7 @@ class Log(Hook):
             self._waiting = trainer.step, float(trainer.optimizer.param_groups[0]["lr"]), self._losses
             self._losses = []
 
-    def _see_first(self, trainer: Trainer) -> None:
+    def _wait_first_step(self, trainer: Trainer) -> None:
         """Wait for the first step, since the second is queued by now; the clock starts after it."""
         self._select_first_function.numpy()
         seconds = time.perf_counter() - self._clock_s

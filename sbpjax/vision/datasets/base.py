@@ -52,9 +52,9 @@ class VisionDataset(Dataset):
         if not -size <= index < size:
             raise IndexError(f"index {index} is outside a dataset of {size} samples")
         index = int(index) % size
-        return self._transform_sample(self._readable(index), self.epoch * size + index)
+        return self._transform_sample(self._read_or_next(index), self.epoch * size + index)
 
-    def _readable(self, index: int) -> Any:
+    def _read_or_next(self, index: int) -> Any:
         """Return the sample of an index, or of the next one whose files can be read."""
         return first_readable(self.read, index, len(self), self.on_error)
 

@@ -41,7 +41,7 @@ class CifarFiles:
 
     def __init__(self, folder: str | os.PathLike, train: bool = True, coarse: bool = False) -> None:
         operation = f"Cifar({os.fspath(folder)!r})"
-        kinds = [kind for (kind, part), names in _FILES.items() if part == train and self._there(folder, names)]
+        kinds = [kind for (kind, part), names in _FILES.items() if part == train and self._all_exist(folder, names)]
         if not kinds:
             wanted = " or ".join(", ".join(names) for (_, part), names in _FILES.items() if part == train)
             rule = f"the folder has {wanted}"
@@ -57,7 +57,7 @@ class CifarFiles:
         self._map()
 
     @staticmethod
-    def _there(folder: str | os.PathLike, names: list[str]) -> bool:
+    def _all_exist(folder: str | os.PathLike, names: list[str]) -> bool:
         return all(os.path.isfile(os.path.join(folder, name)) for name in names)
 
     def _map(self) -> None:

@@ -45,14 +45,14 @@ def mask_of(segmentation: Any, height: int, width: int, operation: str = "mask_o
                [1, 0]])
     """
     if isinstance(segmentation, dict):
-        return _of_runs(segmentation, height, width, operation)
+        return _run_length_mask(segmentation, height, width, operation)
     found = np.zeros((height, width), bool)
     for polygon in segmentation:
-        found |= _of_polygon(np.asarray(polygon, np.float64).reshape(-1, 2), height, width)
+        found |= _polygon_mask(np.asarray(polygon, np.float64).reshape(-1, 2), height, width)
     return found
 
 
-def _of_polygon(points: np.ndarray, height: int, width: int) -> np.ndarray:
+def _polygon_mask(points: np.ndarray, height: int, width: int) -> np.ndarray:
     """Return which pixels have their centre inside: to the right of an odd number of edges."""
     inside = np.zeros((height, width), bool)
     centres = np.arange(width) + 0.5
@@ -65,7 +65,7 @@ def _of_polygon(points: np.ndarray, height: int, width: int) -> np.ndarray:
     return inside
 
 
-def _of_runs(code: dict, height: int, width: int, operation: str) -> np.ndarray:
+def _run_length_mask(code: dict, height: int, width: int, operation: str) -> np.ndarray:
     counts = code.get("counts", [])
     if isinstance(counts, (str, bytes)):
         counts = _counts_of(counts if isinstance(counts, bytes) else counts.encode())

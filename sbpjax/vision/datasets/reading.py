@@ -30,7 +30,7 @@ def find_images(root: str | os.PathLike, operation: str) -> tuple[list[str], lis
         DataError: there is no folder, or no image.
     """
     if not os.path.isdir(root):
-        raise DataError(operation, "there is no such folder", "a folder has a folder per class", _near(root))
+        raise DataError(operation, "there is no such folder", "a folder has a folder per class", _nearest_folder(root))
     classes = sorted(entry.name for entry in os.scandir(root) if entry.is_dir())
     found: list[tuple[str, int]] = []
     for label, name in enumerate(classes):
@@ -48,7 +48,7 @@ def find_images(root: str | os.PathLike, operation: str) -> tuple[list[str], lis
     return classes, found
 
 
-def _near(path: str | os.PathLike) -> str:
+def _nearest_folder(path: str | os.PathLike) -> str:
     """Return a folder that is there, and is called much like the first part of a path that is not."""
     missing, around = os.path.abspath(path), os.path.dirname(os.path.abspath(path))
     while not os.path.isdir(around):

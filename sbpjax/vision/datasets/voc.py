@@ -104,7 +104,7 @@ class VocDetection(VisionDataset):
         parser.StartElementHandler = builder.start
         parser.EndElementHandler = builder.end
         parser.CharacterDataHandler = builder.data
-        parser.StartDoctypeDeclHandler = self._no_types
+        parser.StartDoctypeDeclHandler = self._reject_doctype
         try:
             with open(path, "rb") as file:
                 parser.ParseFile(file)
@@ -117,7 +117,7 @@ class VocDetection(VisionDataset):
                 f"{self._operation}, {path}", str(error), "annotations are a file of XML", "fetch it again"
             ) from None
 
-    def _no_types(self, name: str, *_: Any) -> None:
+    def _reject_doctype(self, name: str, *_: Any) -> None:
         rule = "annotations declare no document type, whose entities could make a short file endless"
         raise DataError(self._operation, f"<!DOCTYPE {name}>", rule, "remove the declaration from the file")
 

@@ -54,14 +54,14 @@ def load_checkpoint(model: nn.Module, path: str | os.PathLike) -> nn.Module:
         if part.name not in arrays:
             counts = name.endswith("num_batches_tracked")  # files from before PyTorch 0.4.1 have none
             wrong += [] if counts else [f"no {part.name}"]
-        elif _without_ones(arrays[part.name].shape) != _without_ones(wanted):
+        elif _drop_kernel_dims(arrays[part.name].shape) != _drop_kernel_dims(wanted):
             wrong.append(f"{part.name} {tuple(arrays[part.name].shape)}, for {wanted}")
     used = {part.name for part in parts.values()}
     wrong += [f"{name}, which the model has not" for name in arrays if name not in used]
     if wrong:
         shown = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
         rule = f"the file has the {len(own)} parameters and buffers of the model, in their shapes"
-        raise CheckpointError(operation, shown, rule, _fix(model, wrong, where, arrays))
+        raise CheckpointError(operation, shown, rule, _suggest_fix(model, wrong, where, arrays))
     with flow.no_grad():
         for name, part in parts.items():
             if part.name in arrays:
@@ -110,7 +110,7 @@ def _kept_tensors(model: nn.Module) -> dict[str, flow.Tensor]:
     return {**dict(model.named_parameters()), **{name: b for name, b in model.named_buffers() if name in kept}}
 
 
-def _fix(model: nn.Module, wrong: list[str], where: Callable[[str], Part], arrays: Mapping[str, Any]) -> str:
+def _suggest_fix(model: nn.Module, wrong: list[str], where: Callable[[str], Part], arrays: Mapping[str, Any]) -> str:
     """Return what mends it: another number of classes, where nothing but the classifier differs."""
     heads = [f"{layer}.{last}" for layer in getattr(model, "CLASSIFIER", ()) for last in ("weight", "bias")]
     theirs = [name for name in (where(head).name for head in heads) if name in arrays]
@@ -120,7 +120,7 @@ def _fix(model: nn.Module, wrong: list[str], where: Callable[[str], Part], array
     return "the name and the options that the file was trained with"
 
 
-def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _drop_kernel_dims(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Return a shape without the last two dims of a 1 x 1 convolution, which is a product as well."""
     return tuple(shape[:2]) if len(shape) == 4 and shape[2:] == (1, 1) else tuple(shape)
 

@@ -20,7 +20,7 @@ IGNORED = -100  # the label that `cross_entropy` leaves out
 PADDING = -1  # the label of a row that is no box
 
 
-def part(batch: Any, name: str, place: int) -> np.ndarray | None:
+def batch_part(batch: Any, name: str, place: int) -> np.ndarray | None:
     """Return a part of a batch, by its name in a dict or its place in a sequence; None if it is not there."""
     if isinstance(batch, Mapping):
         found = batch.get(name)

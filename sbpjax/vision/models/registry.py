@@ -187,14 +187,14 @@ def create_model(
     config = dataclasses.replace(entry.config, in_chans=in_chans, **changes)
     if checkpoint is None and pretrained:
         checkpoint = _find_pretrained(name, entry)
-    model = entry.model(config) if checkpoint is None else _with_values(entry.model, config, checkpoint)
+    model = entry.model(config) if checkpoint is None else _load_model(entry.model, config, checkpoint)
     if features_only:
         model.reset_classifier(0)  # type: ignore[operator]
         return FeatureMaps(model)  # type: ignore[arg-type]
     return model
 
 
-def _with_values(model_class: Any, config: Any, path: str | os.PathLike) -> nn.Module:
+def _load_model(model_class: Any, config: Any, path: str | os.PathLike) -> nn.Module:
     """Return a model with the values of a file; none are drawn that the file has."""
     with flow.abstract():
         model = model_class(config)

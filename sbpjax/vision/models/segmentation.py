@@ -113,7 +113,7 @@ class SegmentationModel(nn.Module):
         Raises:
             DataError: a pixel has such a number.
         """
-        masks = label_checks.part(batch, "masks", 1)
+        masks = label_checks.batch_part(batch, "masks", 1)
         if masks is not None:
             label_checks.check_labels(masks, type(self).__name__, self.num_classes, ignored=IGNORED, named="pixels")
 

@@ -83,7 +83,7 @@ class SwinBlock(nn.Module):
         if self.after:  # a fresh block hands on its input
             nn.init.zeros_(self.norm1.weight)
             nn.init.zeros_(self.norm2.weight)
-        mask = windows.moved_mask((self.padded, self.padded), self.window, (self.shift, self.shift))
+        mask = windows.shifted_window_mask((self.padded, self.padded), self.window, (self.shift, self.shift))
         self.register_buffer("mask", flow.tensor(mask) if self.shift else None, persistent=False)
 
     def _attend(self, x: flow.Tensor) -> flow.Tensor:

@@ -20,7 +20,7 @@ from sbpjax.errors import OpError, OpValueError
 _FORMS = ("xyxy", "xywh", "cxcywh")
 
 
-def rows_of_boxes(operation: str, boxes: Tensor) -> None:
+def check_box_dim(operation: str, boxes: Tensor) -> None:
     """Check that the last dim of a tensor has the four numbers of a box.
 
     Raises:
@@ -54,7 +54,7 @@ def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
     for name in (in_fmt, out_fmt):
         if name not in _FORMS:
             raise OpValueError(operation, f"the form {name!r}", f"a form is one of {', '.join(_FORMS)}", "'xyxy'")
-    rows_of_boxes(operation, boxes)
+    check_box_dim(operation, boxes)
     if in_fmt == out_fmt:
         return boxes.clone()
     a, b, c, d = boxes.unbind(-1)
@@ -76,8 +76,8 @@ def box_area(boxes: Tensor) -> Tensor:
         >>> box_area(flow.tensor([[0.0, 0.0, 2.0, 3.0]]))
         tensor([6.])
     """
-    rows_of_boxes("box_area(boxes)", boxes)
-    boxes = _wide(boxes)
+    check_box_dim("box_area(boxes)", boxes)
+    boxes = _promote_dtype(boxes)
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
@@ -92,7 +92,7 @@ def clip_boxes_to_image(boxes: Tensor, size: tuple[int, int]) -> Tensor:
         >>> clip_boxes_to_image(flow.tensor([[-1.0, 2.0, 9.0, 4.0]]), (8, 6))
         tensor([[0., 2., 6., 4.]])
     """
-    rows_of_boxes("clip_boxes_to_image(boxes, size)", boxes)
+    check_box_dim("clip_boxes_to_image(boxes, size)", boxes)
     height, width = size
     a, b, c, d = boxes.unbind(-1)
     return flow.stack([a.clamp(0, width), b.clamp(0, height), c.clamp(0, width), d.clamp(0, height)], -1)
@@ -103,7 +103,7 @@ def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
 
     How many there are depends on values: outside of `nn.Graph` only. In a graph, compare sides and keep a mask.
     """
-    rows_of_boxes("remove_small_boxes(boxes, min_size)", boxes)
+    check_box_dim("remove_small_boxes(boxes, min_size)", boxes)
     wide, high = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
     return flow.nonzero((wide >= min_size) & (high >= min_size)).squeeze(-1)
 
@@ -138,7 +138,7 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     """
     one, two = _pairs("generalized_box_iou(boxes1, boxes2)", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
-    around = _sides(one, two).prod(-1)
+    around = _enclosing_size(one, two).prod(-1)
     return shared / covered - (around - covered) / around
 
 
@@ -172,10 +172,10 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
     one, two = _pairs("complete_box_iou(boxes1, boxes2)", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
     iou = shared / covered
-    return iou - _center_distance(one, two, eps) - proportions(one, two, iou, eps)
+    return iou - _center_distance(one, two, eps) - aspect_ratio_penalty(one, two, iou, eps)
 
 
-def _wide(boxes: Tensor) -> Tensor:
+def _promote_dtype(boxes: Tensor) -> Tensor:
     """Return boxes in a dtype in which areas do not overflow."""
     if boxes.dtype in (flow.float16, flow.bfloat16):
         return boxes.float()
@@ -184,10 +184,10 @@ def _wide(boxes: Tensor) -> Tensor:
 
 def _pairs(operation: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
     for boxes in (boxes1, boxes2):
-        rows_of_boxes(operation, boxes)
+        check_box_dim(operation, boxes)
         if boxes.ndim < 2:
             raise OpError(operation, f"boxes {tuple(boxes.shape)}", "boxes are (..., N, 4)", "box[None]")
-    return _wide(boxes1).unsqueeze(-2), _wide(boxes2).unsqueeze(-3)
+    return _promote_dtype(boxes1).unsqueeze(-2), _promote_dtype(boxes2).unsqueeze(-3)
 
 
 def _shared_areas(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
@@ -199,7 +199,7 @@ def _shared_areas(one: Tensor, two: Tensor) -> tuple[Tensor, Tensor]:
     return shared, box_area(one) + box_area(two) - shared
 
 
-def _sides(one: Tensor, two: Tensor) -> Tensor:
+def _enclosing_size(one: Tensor, two: Tensor) -> Tensor:
     """Return width and height of the box around each pair."""
     low = flow.minimum(one[..., :2], two[..., :2])
     return (flow.maximum(one[..., 2:], two[..., 2:]) - low).clamp(min=0)
@@ -207,12 +207,12 @@ def _sides(one: Tensor, two: Tensor) -> Tensor:
 
 def _center_distance(one: Tensor, two: Tensor, eps: float) -> Tensor:
     """Return the squared distance of the centres, of the squared diagonal around each pair."""
-    diagonal = _sides(one, two).square().sum(-1) + eps
+    diagonal = _enclosing_size(one, two).square().sum(-1) + eps
     between = (one[..., :2] + one[..., 2:]) / 2 - (two[..., :2] + two[..., 2:]) / 2
     return between.square().sum(-1) / diagonal
 
 
-def proportions(one: Tensor, two: Tensor, iou: Tensor, eps: float) -> Tensor:
+def aspect_ratio_penalty(one: Tensor, two: Tensor, iou: Tensor, eps: float) -> Tensor:
     """Return the weighted difference of the angles of two boxes' diagonals, by broadcasting."""
     angle_one = flow.atan((one[..., 2] - one[..., 0]) / (one[..., 3] - one[..., 1]))
     angle_two = flow.atan((two[..., 2] - two[..., 0]) / (two[..., 3] - two[..., 1]))

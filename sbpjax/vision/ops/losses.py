@@ -10,7 +10,7 @@ from sbpjax import Tensor
 from sbpjax.errors import OpValueError
 from sbpjax.nn import functional as F
 
-from .boxes import _center_distance, _shared_areas, _sides, _wide, proportions, rows_of_boxes
+from .boxes import _center_distance, _enclosing_size, _promote_dtype, _shared_areas, aspect_ratio_penalty, check_box_dim
 
 
 def sigmoid_focal_loss(
@@ -62,7 +62,7 @@ def generalized_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "n
     """
     one, two = _rows("generalized_box_iou_loss", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
-    around = _sides(one, two).prod(-1)
+    around = _enclosing_size(one, two).prod(-1)
     return _reduce_loss(
         1 - shared / (covered + eps) + (around - covered) / (around + eps), reduction, "generalized_box_iou_loss"
     )
@@ -82,14 +82,14 @@ def complete_box_iou_loss(boxes1: Tensor, boxes2: Tensor, reduction: str = "none
     one, two = _rows("complete_box_iou_loss", boxes1, boxes2)
     shared, covered = _shared_areas(one, two)
     iou = shared / (covered + eps)
-    loss = 1 - iou + _center_distance(one, two, eps) + proportions(one, two, iou, eps)
+    loss = 1 - iou + _center_distance(one, two, eps) + aspect_ratio_penalty(one, two, iou, eps)
     return _reduce_loss(loss, reduction, "complete_box_iou_loss")
 
 
 def _rows(name: str, boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
     for boxes in (boxes1, boxes2):
-        rows_of_boxes(f"{name}(boxes1, boxes2)", boxes)
-    return _wide(boxes1), _wide(boxes2)
+        check_box_dim(f"{name}(boxes1, boxes2)", boxes)
+    return _promote_dtype(boxes1), _promote_dtype(boxes2)
 
 
 def _reduce_loss(loss: Tensor, reduction: str, name: str) -> Tensor:

@@ -24,7 +24,7 @@ from sbpjax import Tensor
 from sbpjax._C import nms as _of_any_number
 from sbpjax.errors import OpError, OpValueError
 
-from .boxes import rows_of_boxes
+from .boxes import check_box_dim
 
 
 @overload
@@ -146,7 +146,7 @@ _PADDED = flow.wrap_jax(suppress_padded, name="nms")
 
 
 def _check(operation: str, boxes: Tensor, scores: Tensor, iou_threshold: float, size: int | None) -> None:
-    rows_of_boxes(operation, boxes)
+    check_box_dim(operation, boxes)
     if tuple(scores.shape) != tuple(boxes.shape[:-1]) or (size is None and boxes.ndim != 2):
         seen = f"boxes {tuple(boxes.shape)}, scores {tuple(scores.shape)}"
         rule = "boxes are (K, 4) and scores (K,); with size= both may have dims in front"

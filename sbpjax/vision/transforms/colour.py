@@ -75,7 +75,7 @@ def posterize(image: Any, bits: int) -> Any:
     if is_tensor(image):
         return of_tensors.posterize(image, bits)
     mask = ~(2 ** (8 - bits) - 1) & 255
-    return _looked_up(image, "posterize(image, bits)", np.arange(256) & mask)
+    return _apply_table(image, "posterize(image, bits)", np.arange(256) & mask)
 
 
 def solarize(image: Any, threshold: float) -> Any:
@@ -83,14 +83,14 @@ def solarize(image: Any, threshold: float) -> Any:
     if is_tensor(image):
         return of_tensors.solarize(image, threshold)
     values = np.arange(256)
-    return _looked_up(image, "solarize(image, threshold)", np.where(values < threshold * 255, values, 255 - values))
+    return _apply_table(image, "solarize(image, threshold)", np.where(values < threshold * 255, values, 255 - values))
 
 
 def invert(image: Any) -> Any:
     """Return the negative of an image."""
     if is_tensor(image):
         return of_tensors.invert(image)
-    return _looked_up(image, "invert(image)", 255 - np.arange(256))
+    return _apply_table(image, "invert(image)", 255 - np.arange(256))
 
 
 def autocontrast(image: Any) -> Any:
@@ -118,6 +118,6 @@ def _enhance(image: Any, name: str, factor: float) -> Any:
     return with_pillow(image, name.lower(), lambda one: kind(one).enhance(factor))
 
 
-def _looked_up(image: Any, operation: str, table: np.ndarray) -> Any:
+def _apply_table(image: Any, operation: str, table: np.ndarray) -> Any:
     values = table.astype(np.uint8)
     return with_pillow(image, operation, lambda one: one.point(values.tolist() * len(one.getbands())))

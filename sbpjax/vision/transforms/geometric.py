@@ -12,7 +12,7 @@ from sbpjax.errors import DataError
 from . import geometry
 from .base import Transform, probability
 from .kinds import FILTERS, size_of
-from .random_numbers import part
+from .random_numbers import random_crop_box
 
 
 def _two(name: str, size: int | tuple[int, int]) -> tuple[int, int]:
@@ -198,7 +198,7 @@ class RandomResizedCrop(_Part):
 
     def draw(self, random: np.random.Generator, height: int, width: int) -> tuple[int, int, int, int]:
         """Return top, left, height, width."""
-        return part(height, width, random, self.scale, self.ratio)
+        return random_crop_box(height, width, random, self.scale, self.ratio)
 
     def image(self, image: Any, drawn: Any) -> Any:
         """Return the part, resized."""

@@ -62,7 +62,7 @@ class _Mixing:
         if labels.ndim == 2 and labels.shape[1] != self.num_classes:
             seen, rule = f"labels {tuple(labels.shape)}", f"labels are (B,) or (B, {self.num_classes})"
             raise DataError(operation, seen, rule, f"num_classes={labels.shape[1]}")
-        number = _on_host(number, operation)
+        number = _host_number(number, operation)
         if _is_traced(images):
             seen = "a program is traced, in which the number is a constant"
             rule = "each number mixes otherwise; a traced program is kept, and would mix every batch alike"
@@ -78,7 +78,7 @@ class _Mixing:
         raise NotImplementedError
 
 
-def _on_host(number: int | Tensor, operation: str) -> int:
+def _host_number(number: int | Tensor, operation: str) -> int:
     if isinstance(number, Tensor) and _is_traced(number):
         rule = "chance follows from the number on the host, before a program runs"
         raise DataError(operation, "a number that a program traces", rule, BEFORE)
@@ -167,7 +167,7 @@ def mix(first: Any, second: Any, p: float = 0.5, seed: int = 0) -> Any:
         raise DataError("mix(first, second)", seen, rule, f"num_classes={classes} of both")
 
     def mix_batch(images: Tensor, labels: Tensor, number: int | Tensor | None = None) -> tuple[Tensor, Tensor]:
-        known = None if number is None else _on_host(number, "mix(first, second)(images, labels, number)")
+        known = None if number is None else _host_number(number, "mix(first, second)(images, labels, number)")
         chosen = first if known is None or generator(seed + 1, known).random() < p else second
         return chosen(images, labels, known)
 

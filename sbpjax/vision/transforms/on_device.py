@@ -34,7 +34,7 @@ from .geometric import (
     _Part,
 )
 from .random_numbers import generator
-from .tensors import in_floats, like, resize_image
+from .tensors import apply_as_float, like, resize_image
 
 _JITTERS = ("brightness", "contrast", "saturation", "hue")
 
@@ -57,7 +57,7 @@ class _BatchTransform:
 class _Program(nn.Graph):
     def __init__(self, transforms: Sequence[Transform]) -> None:
         super().__init__()
-        self.ways = [(one, _way(one)) for one in transforms]
+        self.ways = [(one, _batch_transform(one)) for one in transforms]
 
     def build(self, images: Tensor, *drawn: Tensor) -> Tensor:
         for (transform, way), numbers in zip(self.ways, drawn, strict=True):
@@ -124,7 +124,7 @@ class OnDevice:
         return flow.tensor(rows, placement=images.placement, sbp=images.sbp)
 
 
-def _way(transform: Transform) -> _BatchTransform:
+def _batch_transform(transform: Transform) -> _BatchTransform:
     way = _WAYS.get(type(transform))
     if way is None or getattr(transform, "interpolation", "bilinear") != "bilinear":
         known = ", ".join(kind.__name__ for kind in _WAYS)
@@ -150,24 +150,24 @@ def _pick_pixels(low: Tensor, size: int, old: int) -> Tensor:
     return (new == like(low, np.arange(old))[None, None]).float()
 
 
-def _by_matrices(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+def _resample_by_matrices(images: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
     def product(x: Tensor) -> Tensor:
         half = flow.matmul(x, columns.transpose(1, 2)[:, None])  # (B, C, H, w)
         return flow.matmul(rows[:, None], half)
 
-    return in_floats(images, product, False)
+    return apply_as_float(images, product, False)
 
 
 def _cut(transform: _Part, images: Tensor, at: Tensor) -> Tensor:
     height, width = images.shape[-2:]
     rows, columns = (_pick_pixels(at[:, i : i + 1], transform.size[i], (height, width)[i]) for i in (0, 1))
-    return _by_matrices(images, rows, columns)
+    return _resample_by_matrices(images, rows, columns)
 
 
-def _cut_and_resized(transform: RandomResizedCrop, images: Tensor, at: Tensor) -> Tensor:
+def _crop_and_resize(transform: RandomResizedCrop, images: Tensor, at: Tensor) -> Tensor:
     sides, old = transform.size, images.shape[-2:]
     rows, columns = (_matrix(at[:, i : i + 1], at[:, i + 2 : i + 3], sides[i], old[i]) for i in (0, 1))
-    return _by_matrices(images, rows, columns)
+    return _resample_by_matrices(images, rows, columns)
 
 
 def _resize(transform: Resize, images: Tensor, _: Tensor) -> Tensor:
@@ -175,7 +175,7 @@ def _resize(transform: Resize, images: Tensor, _: Tensor) -> Tensor:
     return resize_image(images, height, width, "bilinear", transform.antialias)
 
 
-def _chosen(flags: Tensor, yes: Tensor, no: Tensor) -> Tensor:
+def _select_flagged(flags: Tensor, yes: Tensor, no: Tensor) -> Tensor:
     return flow.where(flags[:, :, None, None] > 0, yes, no)
 
 
@@ -211,14 +211,18 @@ _WAYS = {
     Resize: _BatchTransform(lambda _: (), _resize, _resize_size),
     CenterCrop: _BatchTransform(lambda at: at[:2], _cut, _own_size),
     RandomCrop: _BatchTransform(lambda at: at[:2], _cut, _own_size),
-    RandomResizedCrop: _BatchTransform(lambda at: at, _cut_and_resized, _own_size),
-    RandomHorizontalFlip: _BatchTransform(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-1), x)),
-    RandomVerticalFlip: _BatchTransform(lambda flag: (flag,), lambda _, x, flags: _chosen(flags, x.flip(-2), x)),
+    RandomResizedCrop: _BatchTransform(lambda at: at, _crop_and_resize, _own_size),
+    RandomHorizontalFlip: _BatchTransform(
+        lambda flag: (flag,), lambda _, x, flags: _select_flagged(flags, x.flip(-1), x)
+    ),
+    RandomVerticalFlip: _BatchTransform(
+        lambda flag: (flag,), lambda _, x, flags: _select_flagged(flags, x.flip(-2), x)
+    ),
     values.ColorJitter: _BatchTransform(
         lambda drawn: [number for name, factor in drawn for number in (_JITTERS.index(name), factor)], _jitter
     ),
     values.RandomGrayscale: _BatchTransform(
-        lambda flag: (flag,), lambda _, x, flags: _chosen(flags, colours.grey(x, 3), x)
+        lambda flag: (flag,), lambda _, x, flags: _select_flagged(flags, colours.grey(x, 3), x)
     ),
     values.ToTensor: _plain,
     values.ToDtype: _plain,

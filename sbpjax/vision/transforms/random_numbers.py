@@ -18,7 +18,7 @@ def generator(seed: int, number: int) -> np.random.Generator:
     return np.random.default_rng((seed, number, 1))  # the 1 keeps it apart from the orders of epochs
 
 
-def part(
+def random_crop_box(
     height: int,
     width: int,
     random: np.random.Generator,

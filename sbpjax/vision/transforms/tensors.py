@@ -39,14 +39,14 @@ def high(x: Any, dim: int) -> Any:
     return flow.amax(x, dim)
 
 
-def largest(image: Any) -> float:
+def white_value(image: Any) -> float:
     """Return the value of white: 255 of uint8, 1 of floats, True of masks."""
     if image.is_floating_point() or image.dtype == flow.bool:
         return 1.0
     return float(flow.iinfo(image.dtype).max)
 
 
-def in_floats(image: Any, function: Callable[[Any], Any], clamp: bool) -> Any:
+def apply_as_float(image: Any, function: Callable[[Any], Any], clamp: bool) -> Any:
     """Return what a function of ``(N, C, H, W)`` floats gives, in shape and dtype of the image."""
     shape, dtype = tuple(image.shape), image.dtype
     x = image.reshape(-1, *shape[-3:])
@@ -55,7 +55,7 @@ def in_floats(image: Any, function: Callable[[Any], Any], clamp: bool) -> Any:
     x = function(x)
     if not dtype.is_floating_point:
         x = x.round()
-        x = x.clamp(0, largest(image)) if clamp else x
+        x = x.clamp(0, white_value(image)) if clamp else x
     return x.to(dtype).reshape(*shape[:-2], *x.shape[-2:])
 
 
@@ -63,7 +63,7 @@ def resize_image(image: Any, height: int, width: int, interpolation: str, antial
     """Return an image of another size; see `geometry.resized`."""
     options = {} if interpolation.startswith("nearest") else {"align_corners": False, "antialias": antialias}
     size = (height, width)
-    return in_floats(
+    return apply_as_float(
         image, lambda x: F.interpolate(x, size=size, mode=interpolation, **options), interpolation == "bicubic"
     )
 
@@ -98,7 +98,7 @@ def move_image(image: Any, matrix: tuple[float, ...], interpolation: str, fill: 
             found = flow.where(there < 0.5, fill, found) if interpolation == "nearest" else found + (1 - there) * fill
         return found
 
-    return in_floats(image, sample, False)
+    return apply_as_float(image, sample, False)
 
 
 _GREY = (0.2989, 0.587, 0.114)  # ITU-R BT.601, as Pillow and PyTorch have it
@@ -113,13 +113,13 @@ def _floats(image: Any, operation: str) -> Any:
     return image if image.is_floating_point() else image.float()
 
 
-def _back(values: Any, image: Any) -> Any:
+def _restore_dtype(values: Any, image: Any) -> Any:
     """Return values in the range and the dtype of an image."""
-    return values.clamp(0, largest(image)).to(image.dtype)
+    return values.clamp(0, white_value(image)).to(image.dtype)
 
 
 def _mix_images(image: Any, poorer: Any, factor: Any) -> Any:
-    return _back(factor * _floats(image, "a change of colour") + (1 - factor) * poorer, image)
+    return _restore_dtype(factor * _floats(image, "a change of colour") + (1 - factor) * poorer, image)
 
 
 def _grey(image: Any, operation: str) -> Any:
@@ -134,7 +134,7 @@ def _grey(image: Any, operation: str) -> Any:
 
 def brightness(image: Any, factor: Any) -> Any:
     """Return an image mixed with black."""
-    return _back(factor * _floats(image, "brightness(image, factor)"), image)
+    return _restore_dtype(factor * _floats(image, "brightness(image, factor)"), image)
 
 
 def contrast(image: Any, factor: Any) -> Any:
@@ -173,7 +173,7 @@ def hue(image: Any, shift: Any) -> Any:
     x = _floats(image, "hue(image, shift)")
     if image.shape[-3] == 1:
         return image
-    white = largest(image)
+    white = white_value(image)
     red, green, blue = (x / white).unbind(-3)
     value = flow.maximum(flow.maximum(red, green), blue)
     span = value - flow.minimum(flow.minimum(red, green), blue)
@@ -199,18 +199,18 @@ def posterize(image: Any, bits: int) -> Any:
     if image.is_floating_point():
         levels = 2**bits
         return (image * levels).floor().clamp(0, levels - 1) / levels
-    step = int(largest(image) + 1) >> bits
+    step = int(white_value(image) + 1) >> bits
     return (image.int() // step * step).to(image.dtype)
 
 
 def solarize(image: Any, threshold: float) -> Any:
     """Return an image with values from a share of white on inverted."""
-    return flow.where(image >= threshold * largest(image), invert(image), image)
+    return flow.where(image >= threshold * white_value(image), invert(image), image)
 
 
 def invert(image: Any) -> Any:
     """Return the negative of an image."""
-    return 1 - image if image.is_floating_point() else (largest(image) - image.float()).to(image.dtype)
+    return 1 - image if image.is_floating_point() else (white_value(image) - image.float()).to(image.dtype)
 
 
 def autocontrast(image: Any) -> Any:
@@ -218,8 +218,8 @@ def autocontrast(image: Any) -> Any:
     x = _floats(image, "autocontrast(image)")
     low, high = x.amin((-2, -1), keepdim=True), x.amax((-2, -1), keepdim=True)
     flat = high == low
-    scale = flow.where(flat, 1.0, (high - low) * (1 / largest(image)))
-    return _back((x - flow.where(flat, 0.0, low)) / scale, image)
+    scale = flow.where(flat, 1.0, (high - low) * (1 / white_value(image)))
+    return _restore_dtype((x - flow.where(flat, 0.0, low)) / scale, image)
 
 
 def equalize(image: Any) -> Any:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sbpjax._core.tensor.handle import dtype as dtypes
-from sbpjax.data.checkpoint.casts import holds
+from sbpjax.data.checkpoint.casts import is_lossless_cast
 
 SMALL = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2]
 
@@ -22,7 +22,7 @@ def test_against_all_values(source):
         kept = bool(there.all()) and not (target == np.bool_ and source != np.bool_)
         if "fn" in target.name:
             continue  # it has no infinity to compare with
-        assert holds(target, source) == kept, (source, target)
+        assert is_lossless_cast(target, source) == kept, (source, target)
 
 
 @pytest.mark.parametrize(
@@ -35,4 +35,4 @@ def test_against_all_values(source):
     ],
 )  # fmt: skip
 def test_the_large_ones(target, source, kept):
-    assert holds(np.dtype(target), np.dtype(source)) == kept
+    assert is_lossless_cast(np.dtype(target), np.dtype(source)) == kept

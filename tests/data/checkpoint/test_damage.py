@@ -139,7 +139,7 @@ def test_no_file_outside_is_looked_at(name, written, tmp_path):
     path = tmp_path / "c"
     shutil.copytree(written, path)
     with pytest.raises(ValueError, match="not below the checkpoint"):
-        manifest._inside(name)
+        manifest._checked_relative_name(name)
 
 
 def test_numpy_strings_and_small_floats(tmp_path):

@@ -12,7 +12,7 @@ from sbpjax._core.compiler.lower import spmd_function
 from sbpjax._core.inspect.auto.cost_summary import totals
 from sbpjax._core.planner.memory.limit import peak_bytes
 from sbpjax.errors import OutOfMemoryError
-from sbpjax.graph.auto.graph import how_many
+from sbpjax.graph.auto.graph import search_checkpoint_count
 from tests import models_jax
 from tests.graph.auto.cases import grid, line, problem
 
@@ -96,7 +96,7 @@ def test_layers_are_checkpointed_where_nothing_else_fits(caplog):
     ],
 )
 def test_how_many_layers_are_checkpointed_is_a_question_of_time(us, best):
-    assert how_many(us.__getitem__, 8) == best
+    assert search_checkpoint_count(us.__getitem__, 8) == best
 
 
 COMPILED = {  # sizes at which a few blocks outweigh all others, as in models of use

@@ -10,7 +10,7 @@ from sbpjax import nn
 from sbpjax._core.tracing.signature import TensorSpec
 from sbpjax.errors import GraphConfigError
 from sbpjax.graph.auto.stages import check_apart, row_costs
-from sbpjax.graph.pipeline.stages import cut_unlike
+from sbpjax.graph.pipeline.stages import balance_unequal_stages
 from sbpjax.pipeline import auto_stages
 from tests.support import graphs
 
@@ -50,7 +50,7 @@ def test_cuts_of_unlike_stages_are_the_best_ones():
             bounds = itertools.pairwise([0, *ends, count])
             return max(costs[s, a:b].sum() + links[s, a] for s, (a, b) in enumerate(bounds))
 
-        found = cut_unlike(costs.tolist(), links.tolist())
+        found = balance_unequal_stages(costs.tolist(), links.tolist())
         chosen = [found.index(s) for s in range(1, stages)]
         every = itertools.combinations(range(1, count), stages - 1)
         assert worst(chosen) == pytest.approx(min(map(worst, every)))

@@ -15,7 +15,7 @@ from jax.lax import linalg
 import sbpjax as flow
 from sbpjax.errors import ExportError, SignatureError
 from sbpjax.graph.export import file_reader
-from sbpjax.graph.export.custom_calls import callbacks, foreign, parse_program
+from sbpjax.graph.export.custom_calls import callbacks, parse_program, unsafe_operations
 from tests.support import graphs
 
 N = 30
@@ -103,7 +103,7 @@ CALLBACKS = ["xla_ffi_python_cpu_callback", "xla_python_gpu_callback", "CustomSP
 @pytest.mark.parametrize("name", CRAFTED)
 def test_calls_that_would_leave_their_buffers_are_found(name):
     module = parse_program(serialised(CRAFTED[name], X, unchecked=UNCHECKED).mlir_module_serialized)
-    assert len(foreign(module)) == 1 and callbacks(module) == []
+    assert len(unsafe_operations(module)) == 1 and callbacks(module) == []
 
 
 def test_what_talks_to_the_host_is_found():
@@ -111,7 +111,7 @@ def test_what_talks_to_the_host_is_found():
     text = f"func.func public @main(%t: !stablehlo.token) {{ {out} func.return }}"
     with parse_program(serialised(jnp.sin, X).mlir_module_serialized).context:
         module = ir.Module.parse(text)
-    assert foreign(module) == ["stablehlo.outfeed: it talks to the host"]
+    assert unsafe_operations(module) == ["stablehlo.outfeed: it talks to the host"]
 
 
 def test_memory_that_an_operand_and_a_smaller_result_share_is_refused():
@@ -151,11 +151,11 @@ def test_linear_algebra_as_jax_calls_it_is_allowed(name):
     for dtype in (jnp.float32, jnp.complex64):
         for batch in ((), (3,), (2, 3)):
             exported = serialised(fn, jax.ShapeDtypeStruct((*batch, *shape), dtype))
-            assert foreign(parse_program(exported.mlir_module_serialized)) == []
+            assert unsafe_operations(parse_program(exported.mlir_module_serialized)) == []
     for platform, lacking in OTHER_PLATFORMS.items():
         if name not in lacking:
             exported = serialised(fn, jax.ShapeDtypeStruct((3, *shape), jnp.float32), platforms=(platform,))
-            assert foreign(parse_program(exported.mlir_module_serialized)) == []
+            assert unsafe_operations(parse_program(exported.mlir_module_serialized)) == []
 
 
 # -- whole exports -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import GraphConfigError, GraphError, GraphTypeError
-from sbpjax.graph.pipeline.stages import cut
+from sbpjax.graph.pipeline.stages import balance_stages
 from sbpjax.pipeline import auto_stages, linear, schedule, simulate
 from tests.graph.pipeline.test_timing import PLACES, graph_of
 
@@ -109,7 +109,7 @@ def test_cuts_are_the_best_ones():
     for _ in range(30):
         costs = rng.integers(1, 20, rng.integers(3, 9)).tolist()
         stages = int(rng.integers(1, min(4, len(costs)) + 1))
-        found = cut(costs, stages)
+        found = balance_stages(costs, stages)
         assert found == sorted(found) and set(found) == set(range(stages))
         worst = max(sum(c for c, s in zip(costs, found, strict=True) if s == k) for k in range(stages))
         every = itertools.combinations(range(1, len(costs)), stages - 1)

@@ -8,7 +8,7 @@ import torch
 import sbpjax as flow
 from sbpjax import models, nn
 from sbpjax.models.layers import MoE, routing_loss, routing_sums
-from sbpjax.models.layers.moe import _collect_outputs, _places, _spread
+from sbpjax.models.layers.moe import _collect_outputs, _dispatch_tokens, _route_choices
 
 B, T, D, F, E, K = 4, 10, 8, 12, 4, 2
 TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
@@ -148,7 +148,7 @@ def test_where_rows_come_from():
     random = np.random.default_rng(0)
     experts = np.stack([random.permutation(E)[:K] for _ in range(B * T)]).reshape(B, T, K)
     for capacity in (None, 3, 20):
-        row, choice, sizes, _ = jax.jit(_places, static_argnames=("count", "capacity"))(
+        row, choice, sizes, _ = jax.jit(_route_choices, static_argnames=("count", "capacity"))(
             experts, count=E, capacity=capacity
         )
         rows = K * T if capacity is None else E * capacity
@@ -160,7 +160,7 @@ def test_where_rows_come_from():
             for r, n in enumerate(choice[b]):
                 assert n == K * T or row[b, n] == r
         x = random.standard_normal((B, T, 2))
-        spread = _spread(x, row, choice)
+        spread = _dispatch_tokens(x, row, choice)
         np.testing.assert_array_equal(spread.any(-1), choice < K * T)
         back = _collect_outputs(spread, row, choice)
         kept = (np.asarray(row) < rows)[..., None]

@@ -52,7 +52,7 @@ def test_loaders_go_on_anywhere(rows_text):
 
 def test_a_place_far_away_computes_its_own_epoch_alone(rows_text, monkeypatch):
     batches, requested = Buckets(rows_text, 4, WIDTHS, epochs=10**9), []
-    of_epoch = batches._of_epoch
+    of_epoch = batches._epoch_batches
     monkeypatch.setattr(batches, "_epoch", lambda epoch: requested.append(epoch) or of_epoch(epoch))
     place = 5 * 10**8 * batches.per_epoch + 3
     assert next(batches.starting_at(place)) == of_epoch(5 * 10**8)[3] and requested == [5 * 10**8]

@@ -9,7 +9,7 @@ import pytest
 
 from sbpjax.errors import DataError
 from sbpjax.train.data import EncodedDocuments
-from sbpjax.train.data.documents import as_it_is, chunks_of, texts_of
+from sbpjax.train.data.documents import chunks_of, identity_collate, texts_of
 from sbpjax.train.data.tokenizer import train_tokenizer
 
 LINES = ["one", "", "zwei, drei", "  ", "猫は", "4" * 40, "the end"]
@@ -76,4 +76,4 @@ def test_tokens_of_chunks(tmp_path):
     wanted = [tokenizer.encode(text).ids + [0] for text in LINES if text]  # no document without tokens
     assert tokens.dtype == np.uint16 and tokens.tolist() == sum(wanted, [])
     assert lengths.tolist() == [len(ids) for ids in wanted]
-    assert as_it_is(encoded) is encoded and len(encoded) == 1
+    assert identity_collate(encoded) is encoded and len(encoded) == 1

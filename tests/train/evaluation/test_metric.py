@@ -8,7 +8,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax.errors import TrainError
-from sbpjax.train.batches import PaddedBatches, cut
+from sbpjax.train.batches import PaddedBatches, take_samples
 from sbpjax.train.evaluation import Accuracy, Metric
 from sbpjax.train.evaluation.metric import _decode_state, _encode_state, predictions_and_targets
 from sbpjax.utils.data import DataLoader, GlobalLoader, TensorDataset
@@ -63,7 +63,7 @@ def test_a_shorter_last_batch_counts_once_on_a_mesh(ranks):
     place = flow.placement("cpu", list(range(ranks)))
     for number, batch in enumerate(GlobalLoader(loader, place, flow.sbp.split(0))):
         real = padded.real(number)
-        metric.update(cut(batch[0], real), cut(batch, real))
+        metric.update(take_samples(batch[0], real), take_samples(batch, real))
     assert metric.compute() == alone("accuracy") and metric._state["all"] == SAMPLES
 
 

@@ -32,7 +32,7 @@ from sbpjax.data.checkpoint.torch_allowed import clear_safe_globals as clear_saf
 from sbpjax.data.checkpoint.torch_allowed import get_safe_globals as get_safe_globals
 from sbpjax.data.checkpoint.torch_allowed import safe_globals as safe_globals
 from sbpjax.data.checkpoint.torch_file import STORAGES, TorchArchive, names_of, read_torch
-from sbpjax.data.save_load import _placing
+from sbpjax.data.save_load import _make_placer
 from sbpjax.data.save_load import load as _load_directory
 from sbpjax.errors import CheckpointError
 from sbpjax.nn.parameter import Parameter
@@ -146,7 +146,7 @@ def load(f: Any, map_location=None, pickle_module=None, *, weights_only: bool | 
         map_location = None
     if isinstance(f, (str, os.PathLike)) and Path(f).is_dir():
         return _load_directory(f, map_location)
-    return read_torch(f, _placing(map_location, None), Parameter, weights_only is not False)
+    return read_torch(f, _make_placer(map_location, None), Parameter, weights_only is not False)
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:

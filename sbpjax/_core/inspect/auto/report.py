@@ -30,7 +30,7 @@ from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.errors import SbpError
 from sbpjax.graph.auto.plan_file import sharding_of
 from sbpjax.graph.auto.planning_problem import BATCH, BUFFER, PARAMETER, PlanningProblem
-from sbpjax.graph.auto.rows import TensorRow, activation_rows, input_rows, unknown
+from sbpjax.graph.auto.rows import TensorRow, activation_rows, input_rows, unknown_name_error
 from sbpjax.sbp import algebra
 
 from .baseline import hand_pins, strategies, title
@@ -66,7 +66,7 @@ class Report(DisplayedReport):
         for row in self.rows:
             if name in row.names:
                 return algebra.to_sbp(row.codes)
-        raise unknown(name, [n for row in self.rows for n in row.names], "report.sbp")
+        raise unknown_name_error(name, [n for row in self.rows for n in row.names], "report.sbp")
 
     def tables(self) -> list[Table]:
         """Return every table."""

@@ -24,7 +24,7 @@ from sbpjax._core.inspect.display import bytes_text, microseconds
 from sbpjax._core.planner.boundaries import activations, codes_of
 from sbpjax._core.programs.plan import Codes, Plan
 from sbpjax.graph.auto.planning_problem import PlanningProblem
-from sbpjax.graph.auto.rows import unknown
+from sbpjax.graph.auto.rows import unknown_name_error
 from sbpjax.sbp import algebra
 
 from .cost_summary import Totals, totals
@@ -128,7 +128,7 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
         every = {a.name: a for a in activations(problem.program)}
         chosen = [every[name]] if name in every else [a for n, a in every.items() if fnmatch.fnmatchcase(n, name)]
         if not chosen:
-            raise unknown(name, [*(x.name for x in problem.inputs), *every], "sensitivity")
+            raise unknown_name_error(name, [*(x.name for x in problem.inputs), *every], "sensitivity")
         codes = problem.parse(sbp, chosen[0].shape)
         forced = problem.plan(_given_codes(problem), dict.fromkeys(chosen, codes))
         names = tuple(a.name for a in chosen)

@@ -27,7 +27,7 @@ from sbpjax._core.programs.plan import Plan
 from sbpjax.errors import ConfigError, OpTypeError, SbpError
 from sbpjax.graph.auto.plan_file import Sharding, load, sharding_of
 from sbpjax.graph.auto.planning_problem import PlanningProblem
-from sbpjax.graph.auto.rows import unknown
+from sbpjax.graph.auto.rows import unknown_name_error
 from sbpjax.sbp import algebra
 
 from .arguments import take_apart, unflatten, update_objects
@@ -244,7 +244,7 @@ def _entry_pins(operation: str, pins: Mapping, problem: PlanningProblem, axes: M
         values = [] if found else [a for a in every.values() if fnmatch.fnmatchcase(a.name, name)]
         marks.update((a, axes.parse(name, layout, a.shape)) for a in values)
         if not found and not values:
-            raise unknown(name, [*(x.name for x in problem.inputs if x.shape), *every], operation)
+            raise unknown_name_error(name, [*(x.name for x in problem.inputs if x.shape), *every], operation)
     return inputs, marks
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from sbpjax._core.inspect.display import DisplayedReport, Table, as_html, bytes_text, svg
 from sbpjax._core.runtime import processes
 from sbpjax.errors import GraphError
-from sbpjax.graph.pipeline.p2p_transfer import here
+from sbpjax.graph.pipeline.p2p_transfer import owns_device
 from sbpjax.graph.pipeline.schedule import BACKWARD, BOTH, FORWARD, Schedule, Work, schedule
 from sbpjax.sbp.layout import Layout
 
@@ -161,7 +161,7 @@ def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
         )
     program.compile(to_run=True)
     body = pipeline.body
-    own = [_seconds(task, rounds) if here(task.task.placement) else 0.0 for task in body.tasks]
+    own = [_seconds(task, rounds) if owns_device(task.task.placement) else 0.0 for task in body.tasks]
     every = processes.current().exchange(f"pipeline_report of {program.operation}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retime_schedule(body.schedule, works)

@@ -21,7 +21,7 @@ from sbpjax._core.inspect.traffic import Traffic, planned_bytes, traffic
 from sbpjax._core.jax_private import Literal
 from sbpjax._core.planner.memory.limit import capacity_of
 from sbpjax._core.planner.memory.liveness import Spans
-from sbpjax.graph.pipeline.p2p_transfer import here
+from sbpjax.graph.pipeline.p2p_transfer import owns_device
 from sbpjax.graph.pipeline.plan import named_tasks
 from sbpjax.graph.pipeline.schedule import FORWARD
 from sbpjax.sbp.layout import Layout
@@ -84,7 +84,7 @@ def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
             if t.layout is not None and t.layout.placement == place:
                 count[kind] += local_bytes(t.layout)
         given = program.in_layouts[1 + len(state.tensors) :]
-        requested = compiled and here(place)
+        requested = compiled and owns_device(place)
         found.append(
             Memory(
                 **count,
@@ -119,7 +119,7 @@ def traffic_of(program: Any) -> PipelineTraffic:
                 continue
             plan = task.program.plan
             one = Traffic(planned_bytes(plan, place), {}, {})
-            if here(place):
+            if owns_device(place):
                 one = traffic(plan, task.executable.as_text(), place)
             for whole, part in ((planned, one.planned), (compiled, one.compiled), (counts, one.counts)):
                 for kind, number in part.items():

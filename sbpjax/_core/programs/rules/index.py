@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from jax.lax import GatherScatterMode
 
 from sbpjax._core.programs.primitives import SCATTER_SUMS, SCATTERS
-from sbpjax.sbp.conversion_steps import on_dim
+from sbpjax.sbp.conversion_steps import reshape_mask
 
 from .table import B, Context, P, Strategy, is_number, local, rule
 
@@ -293,7 +293,7 @@ def dynamic_update_slice_local(ctx: Context, x, update, *starts):
             inside = (row >= 0) & (row < size)
             update = _rows_or_zero(update, row, inside, d)
             # Outside along any one of the split dims is outside.
-            keep = keep | ~on_dim(inside, d, x.ndim)
+            keep = keep | ~reshape_mask(inside, d, x.ndim)
         starts[d] = _zero(starts[d])
     # The function `lax.dynamic_slice` counts negative starts from the end, the primitive clamps them.
     kept = jax.lax.dynamic_slice_p.bind(x, *starts, slice_sizes=update.shape)
@@ -316,4 +316,4 @@ def _rows_or_zero(x, row, inside, dim: int):
     if x.shape[dim] == 0:
         return jnp.zeros((*x.shape[:dim], row.shape[0], *x.shape[dim + 1 :]), x.dtype)
     picked = jnp.take(x, jnp.clip(row, 0, x.shape[dim] - 1), axis=dim, mode="clip")
-    return jnp.where(on_dim(inside, dim, x.ndim), picked, jnp.zeros_like(picked))
+    return jnp.where(reshape_mask(inside, dim, x.ndim), picked, jnp.zeros_like(picked))

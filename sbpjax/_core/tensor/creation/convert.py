@@ -253,7 +253,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
             grad = grad.to_global(placement, _no_partial(nd_sbp))
             # Under broadcast the values of one process were taken: only its tensor has a gradient, those of the others
             # zero, so that the sum over processes is right.
-            if not process_local.speaks(placement, codes, world):
+            if not process_local.is_first_replica(placement, codes, world):
                 return wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
         local = grad.to_local()
         if owner is not None and next(iter(local._array.devices())) != owner:

@@ -161,7 +161,7 @@ class ImageModel(nn.Module):
             >>> model = flow.vision.create_model("resnet18", num_classes=3)
             >>> model.check_batch({"labels": flow.tensor([0, 2])})
         """
-        labels = label_checks.part(batch, "labels", 1)
+        labels = label_checks.batch_part(batch, "labels", 1)
         if labels is not None and labels.ndim == 1:
             label_checks.check_labels(labels, type(self).__name__, self.classes)
 

@@ -1,7 +1,8 @@
 """Windows of feature maps for Swin: partition, shifts, masks, and attention with a relative position bias.
 
 Every second block moves the map by half a window first, so that edges come into the middle. Then the last window of a
-row has tokens of both ends of the map, which must not see each other: `moved_mask`. Shapes: W windows, N tokens each.
+row has tokens of both ends of the map, which must not see each other: `shifted_window_mask`. Shapes: W windows, N
+tokens each.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def join_windows(x: flow.Tensor, window: tuple[int, int], size: tuple[int, int])
     return x.permute(0, 1, 3, 2, 4, 5).reshape(x.shape[0], height, width, -1)
 
 
-def moved_mask(size: tuple[int, int], window: tuple[int, int], shift: tuple[int, int]) -> np.ndarray:
+def shifted_window_mask(size: tuple[int, int], window: tuple[int, int], shift: tuple[int, int]) -> np.ndarray:
     """Return `(windows, tokens, tokens)`: 0 where one token may see another, else -100.
 
     Args:

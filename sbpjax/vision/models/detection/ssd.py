@@ -54,15 +54,15 @@ class VGGFeatures(nn.Module):
         self.extra = nn.ModuleList(
             [
                 nn.Sequential(nn.MaxPool2d(2), *_convolutions(8 * w, [8 * w] * 3), wide),
-                self._down(16 * w, 4 * w, 8 * w, stride=2, padding=1),
-                self._down(8 * w, 2 * w, 4 * w, stride=2, padding=1),
-                self._down(4 * w, 2 * w, 4 * w),
-                self._down(4 * w, 2 * w, 4 * w),
+                self._make_extra_layer(16 * w, 4 * w, 8 * w, stride=2, padding=1),
+                self._make_extra_layer(8 * w, 2 * w, 4 * w, stride=2, padding=1),
+                self._make_extra_layer(4 * w, 2 * w, 4 * w),
+                self._make_extra_layer(4 * w, 2 * w, 4 * w),
             ]
         )
 
     @staticmethod
-    def _down(channels: int, narrow: int, wide: int, **options: int) -> nn.Sequential:
+    def _make_extra_layer(channels: int, narrow: int, wide: int, **options: int) -> nn.Sequential:
         return nn.Sequential(
             nn.Conv2d(channels, narrow, 1), nn.ReLU(), nn.Conv2d(narrow, wide, 3, **options), nn.ReLU()
         )

@@ -155,7 +155,7 @@ class Detector(nn.Module):
         """
         model = type(self).__name__
         images, boxes, labels = (
-            label_checks.part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels"))
+            label_checks.batch_part(batch, name, i) for i, name in enumerate(("images", "boxes", "labels"))
         )
         if images is None or boxes is None or labels is None:
             return  # the call of the loss tells what is missing
