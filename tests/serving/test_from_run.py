@@ -19,7 +19,7 @@ def run_of(folder, step=3):
     return model
 
 
-def test_what_is_served_has_the_weights_of_the_checkpoint(tmp_path):
+def test_what_is_served_has_the_weights_of_the_checkpoint(tmp_path, compiled_ops):
     wanted, x = run_of(tmp_path), flow.randn(4, 3)
     from_run.main([str(tmp_path / "run"), str(tmp_path / "to"), "--input", "x:3"])
     assert (flow.load_graph(tmp_path / "to/1/model")(x=x) == wanted(x)).all()
