@@ -122,7 +122,7 @@ def test_json_that_is_none(tmp_path):
         ({"hierarchy": None, "parameters": {}}, "HIERARCHY None"),
         ({"hierarchy": [8], "parameters": ["a"]}, "PARAMETERS of type list"),
         ({"hierarchy": [8], "state": {"a": 3}}, "a layout in STATE that cannot be read"),
-        ({"hierarchy": [8], "state": {"a": {"b": []}}}, "a layout in STATE that cannot be read"),
+        ({"hierarchy": [8], "state": {"a": {"b": []}}}, "seen: axis 'b'"),
     ],
 )
 def test_json_of_other_types(content, expected, tmp_path):
