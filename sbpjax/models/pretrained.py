@@ -29,6 +29,7 @@ import sbpjax as flow
 from sbpjax import comm, env, nn
 from sbpjax.checkpoint import open_safetensors, save_safetensors
 from sbpjax.errors import CheckpointError, ConfigError, nearest
+from sbpjax.utils.host import show_progress
 
 from .parallel import Parallel
 from .parallelize import Layouts
@@ -104,11 +105,13 @@ def from_pretrained(
     layouts = None if parallel is None else Layouts(model, parallel)
     parts = _match_parameters(model, arrays, weights, directory, fresh, only_own=architecture is None)
     start = _make_fresh(made, config, [name for name, part in parts.items() if part is None])
-    for name, parameter in model.named_parameters():
-        part = parts[name]
-        value = start[name] if part is None else part.of(arrays, tuple(parameter.shape))
-        place, layout = (None, None) if layouts is None else layouts.of[name]
-        parameter.data = flow.tensor(value, dtype=dtype, placement=place, sbp=layout)
+    with show_progress(f"loading {directory}", sum(parameter.numel() for parameter in model.parameters())) as progress:
+        for name, parameter in model.named_parameters():
+            part = parts[name]
+            value = start[name] if part is None else part.of(arrays, tuple(parameter.shape))
+            place, layout = (None, None) if layouts is None else layouts.of[name]
+            parameter.data = flow.tensor(value, dtype=dtype, placement=place, sbp=layout)
+            progress.advance(parameter.numel())
     if layouts is not None:
         layouts.prepare(model)
     return model
@@ -148,8 +151,10 @@ def save_pretrained(
             for file in sorted(Path(files_from).iterdir()):
                 if any(fnmatchcase(file.name, pattern) for pattern in CARRIED):
                     shutil.copyfile(file, partial / file.name)
-    for file, names in files.items():
-        save_safetensors(tensors.select(names), partial / file, {"format": "pt"})
+    with show_progress(f"saving {directory}", len(files)) as progress:
+        for file, names in files.items():
+            save_safetensors(tensors.select(names), partial / file, {"format": "pt"})
+            progress.advance(1)
     if is_first:
         if len(files) > 1:
             table = {name: file for file, names in files.items() for name in names}

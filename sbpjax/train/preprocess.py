@@ -12,13 +12,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from sbpjax.errors import DataError, SbpjaxError
 from sbpjax.utils.data import DataLoader
-from sbpjax.utils.host import command_parser, cores
+from sbpjax.utils.host import command_parser, cores, show_progress
 
 from .data.documents import Chunk, EncodedDocuments, chunks_of, identity_collate, texts_of
 from .data.token_file import TokenFileWriter, token_dtype
@@ -46,26 +45,6 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-class _Progress:
-    """Progress line on a terminal; silent elsewhere."""
-
-    def __init__(self, size: int) -> None:
-        self.size, self.done, self.documents, self.tokens = max(size, 1), 0, 0, 0
-        self.shown, self.begin_s, self.last_s = sys.stderr.isatty(), time.monotonic(), 0.0
-
-    def add(self, chunk: Chunk, documents: int, tokens: int) -> None:
-        """Count a chunk, and show the line ten times a second at most."""
-        self.done, self.documents = self.done + chunk.end - chunk.begin, self.documents + documents
-        self.tokens += tokens
-        now = time.monotonic()
-        if self.shown and (now - self.last_s > 0.1 or self.done >= self.size):
-            self.last_s = now
-            rate = self.tokens / max(now - self.begin_s, 1e-9)
-            line = f"{self.done / self.size:4.0%}  {self.documents:,} documents  {rate:,.0f} tokens/s"
-            end = "\n" if self.done >= self.size else ""
-            print(f"\r{line:<60}", end=end, file=sys.stderr, flush=True)
-
-
 def preprocess(options: argparse.Namespace) -> str:
     """Write the files, and return a text with the counts.
 
@@ -83,16 +62,20 @@ def preprocess(options: argparse.Namespace) -> str:
     vocabulary = vocabulary_of(tokenizer)
     dtype = token_dtype(vocabulary)
     documents = EncodedDocuments(chunks, tokenizer.to_str(), dtype, options.json_key, end)
-    progress = _Progress(sum(chunk.end - chunk.begin for chunk in chunks))
-    with TokenFileWriter(options.output, dtype, overwrite=options.force) as writer:
+    size, count, total = sum(chunk.end - chunk.begin for chunk in chunks), 0, 0
+    with (
+        TokenFileWriter(options.output, dtype, overwrite=options.force) as writer,
+        show_progress(f"preprocessing to {options.output}", size) as progress,
+    ):
         loader = DataLoader(documents, None, collate_fn=identity_collate, num_workers=_workers(options, len(chunks)))
         for chunk, (tokens, lengths) in zip(chunks, loader, strict=True):
             writer.add_many(tokens, lengths)
-            progress.add(chunk, len(lengths), len(tokens))
+            count, total = count + len(lengths), total + len(tokens)
+            progress.advance(chunk.end - chunk.begin, f"{count:,} documents, {total:,} tokens")
         if trained is not None:
             tokenizer.save(f"{trained}.part")
             os.replace(f"{trained}.part", trained)
-    written = f"{options.output}.bin: {progress.documents:,} documents, {progress.tokens:,} tokens of {dtype}"
+    written = f"{options.output}.bin: {count:,} documents, {total:,} tokens of {dtype}"
     return f"{written}, vocabulary {vocabulary:,}" + ("" if trained is None else f" ({trained})")
 
 

@@ -1,4 +1,4 @@
-"""Host processes: cores, children tied to their parent, exchange of values, parsers of commands; optional packages."""
+"""Host processes: cores, children tied to their parent, exchange of values, commands, progress; optional packages."""
 
 from sbpjax._core.runtime.commands import command_parser as command_parser
 from sbpjax._core.runtime.cores import cores as cores
@@ -6,3 +6,4 @@ from sbpjax._core.runtime.extras import pip_install as pip_install
 from sbpjax._core.runtime.lazy_module import LazyModule as LazyModule
 from sbpjax._core.runtime.parent_death import ProcessTie as ProcessTie
 from sbpjax._core.runtime.processes import current as current
+from sbpjax._core.runtime.progress import show_progress as show_progress

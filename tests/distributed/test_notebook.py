@@ -199,8 +199,8 @@ KERNEL_CELLS = [
     "class Squares(flow.utils.data.Dataset):\n    def __len__(self):\n        return 4\n"
     "    def __getitem__(self, i):\n        return flow.tensor(i * i)\n"
     "[x.tolist() for x in flow.utils.data.DataLoader(Squares(), batch_size=2, num_workers=1)]",
-    "import sys, time\nfrom sbpjax.graph.program import progress\nprogress.SLOW_S = 0.0\n"
-    "with progress.show_activity('Train_0.build', 'planning'):\n    time.sleep(0.1)",
+    "import sys, time\nfrom sbpjax._core.runtime import progress\nprogress._Cell.first_s = 0.0\n"
+    "with progress.show_progress('Train_0.build: planning'):\n    time.sleep(0.1)",
 ]
 
 

@@ -1,9 +1,9 @@
 """The command: what it writes does not depend on its workers, and it refuses what it cannot do with one text."""
 
+import contextlib
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -76,10 +76,20 @@ def test_a_bad_line_leaves_nothing(corpus, workers, monkeypatch):
     assert not list(corpus.glob("out*"))
 
 
-def test_a_line_on_a_terminal(corpus, capsys, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+def test_progress_counts_documents_and_tokens(corpus, monkeypatch):
+    works, original = [], preprocess.show_progress
+
+    @contextlib.contextmanager
+    def show(text, total):
+        with original(text, total) as work:
+            works.append(work)
+            yield work
+
+    monkeypatch.setattr(preprocess, "show_progress", show)
     run(corpus, "--train-vocab", "300", "--workers", "1")
-    assert "100%  151 documents" in capsys.readouterr().err
+    [work] = works
+    assert work.text == f"preprocessing to {corpus / 'out'}" and work.done == work.total > 0
+    assert re.fullmatch(r"151 documents, [0-9,]+ tokens", work.detail)
 
 
 def test_the_commands_of_the_page_are_understood():

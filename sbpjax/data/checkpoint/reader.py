@@ -13,6 +13,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.runtime import processes
+from sbpjax._core.runtime.progress import show_progress
 from sbpjax.errors import CheckpointError
 from sbpjax.sbp import Layout
 
@@ -165,9 +166,13 @@ class Contents:
             CheckpointError: a file cannot be read.
         """
         even = {n: None if layout is None else stored_layout(layout) for n, layout in targets.items()}
-        with self.reading("reading"):
+        found = {}
+        total = sum(nbytes(self.tensors[n]) for n in even)
+        with self.reading("reading"), show_progress(f"loading {self.directory}", total) as progress:
             numbers = {n: i for i, n in enumerate(self.tensors)}
-            found = {n: self._read(n, numbers[n], e) for n, e in even.items()}
+            for name, layout in even.items():
+                found[name] = self._read(name, numbers[name], layout)
+                progress.advance(nbytes(self.tensors[name]))
         for name, layout in targets.items():
             start = even[name]
             if layout is not None and start is not None:

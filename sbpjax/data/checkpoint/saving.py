@@ -32,6 +32,7 @@ from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.between_placements import intermediate_layout
 from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.processes import World
+from sbpjax._core.runtime.progress import show_progress
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax.errors import CheckpointError, LostRankError
@@ -197,7 +198,8 @@ def begin(
     saving._begin()
     world.wait_for_members(f"saving {target}")  # waiting for a save requires that all ranks have begun their threads
     if not asynchronous:
-        saving.wait()
+        with show_progress(f"saving {target}"):
+            saving.wait()
     return saving
 
 

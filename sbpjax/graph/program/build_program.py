@@ -20,6 +20,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import run_program
 from sbpjax._core.programs.outline import run_outlined
 from sbpjax._core.programs.plan import Plan
+from sbpjax._core.runtime.progress import show_progress
 from sbpjax._core.tensor.storage.payload import payload, payload_metadata
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import Recaptured
@@ -32,7 +33,6 @@ from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import Layout, broadcast
 from sbpjax.sbp.placement import placement as Placement
 
-from . import progress
 from .outputs import Outputs
 from .passes import TransformedStep, run_passes
 from .program import Options, Program
@@ -163,7 +163,7 @@ def _plan(step: _Step, inputs: _Inputs, state: State, options: Options, operatio
     ]
     laid = {*(1 + number for number in inputs.free_slots), *inputs.local}
     gathers = bool(inputs.free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
-    with progress.show_activity(operation, "planning"):
+    with show_progress(f"{operation.splitlines()[0]}: planning"):
         xla_options = compiler_options(place, dict(options.compiler_options), gathers)
         made = _plan_program(step.program, inputs, place, whole, laid, donate, options, xla_options)
     for number in inputs.free_slots:

@@ -30,6 +30,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.runtime import processes, sizes
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.progress import show_progress
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable
@@ -42,7 +43,7 @@ from sbpjax.graph.auto.graph import AbstractState, Auto, layouts_of_slots
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.abstract import Abstract
 
-from . import nans, progress
+from . import nans
 from .agreement import agree_on_numbers, check_same_program
 from .on_engine import on_engine
 from .outputs import Outputs
@@ -212,7 +213,7 @@ class Program:
             here = to_run and (self.placement is None or self.placement.type == "cpu")
             if here and not spans:
                 sizes.check_results(self.operation, lowered.out_info, self.structs)
-            with progress.show_activity(self.operation, "compiling"):
+            with show_progress(f"{self.operation.splitlines()[0]}: compiling"):
                 compiled = lowered.compile()
             if here:
                 sizes.check_compiled(self.operation, compiled, self._ranks_here())

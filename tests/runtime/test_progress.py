@@ -1,0 +1,137 @@
+"""Progress: a line at a terminal and below a cell, lines in a log, nothing where the work is short."""
+
+import io
+import sys
+import types
+
+import pytest
+
+import sbpjax as flow
+from sbpjax._core.runtime import progress
+from sbpjax._core.runtime.progress import Progress, show_progress
+
+
+class Stream(io.StringIO):
+    def __init__(self, is_terminal):
+        super().__init__()
+        self.isatty = lambda: is_terminal
+
+
+class Clock:
+    """A clock that waits move on, and on which the work ends at some second; `each` is called after every wait."""
+
+    def __init__(self, end_s, each=lambda now_s: None):
+        self.now_s, self.end_s, self.each = 0.0, end_s, each
+
+    def __call__(self):
+        return self.now_s
+
+    def wait(self, seconds):
+        ends = self.now_s + seconds >= self.end_s
+        self.now_s = self.end_s if ends else self.now_s + seconds
+        self.each(self.now_s)
+        return ends
+
+
+def shown(display, work, end_s, each=lambda now_s: None):
+    clock = Clock(end_s, each)
+    progress._show(display, work, clock.wait, clock)
+
+
+def test_log_gets_a_line_after_5_s_and_every_30_s():
+    stream = Stream(False)
+    shown(progress._File(stream), Progress("Trainer_0.build: compiling"), 70.25)
+    seconds = ["5", "35", "65", "70.2"]
+    assert stream.getvalue().splitlines() == [f"Trainer_0.build: compiling for {s} s" for s in seconds]
+
+
+def test_line_of_a_log_has_the_share_and_the_detail():
+    stream, work = Stream(False), Progress("preprocessing to data/docs", 200)
+    shown(progress._File(stream), work, 36, lambda now_s: work.advance(50, f"{now_s:.0f} documents"))
+    assert stream.getvalue().splitlines() == [
+        "preprocessing to data/docs: 25 %, 5 documents, 5 s",
+        "preprocessing to data/docs: 50 %, 35 documents, 35 s",
+        "preprocessing to data/docs: 75 %, 36 documents, 36.0 s",
+    ]
+
+
+def test_terminal_gets_a_bar_that_is_gone_at_the_end():
+    stream, work = Stream(True), Progress("loading runs/gpt", 4)
+    shown(progress._Terminal(stream), work, 3.5, lambda now_s: work.advance(1))
+    first = "loading runs/gpt: [######                  ] 25 %, 2 s"
+    second = "loading runs/gpt: [############            ] 50 %, 3 s"
+    assert stream.getvalue() == f"\r{first}\r{second}\r{' ' * len(second)}\r"
+
+
+def test_line_below_a_cell_stays_and_shows_the_total_time(monkeypatch):
+    found = []
+    handle = types.SimpleNamespace(update=lambda shown, raw: found.append(shown["text/plain"]))
+
+    def display(shown, raw, display_id):
+        found.append(shown["text/plain"])
+        return handle
+
+    shown(progress._Cell(display), Progress("planning"), 3.5)
+    assert found == ["planning for 2 s", "planning for 3 s", "planning for 3.5 s"]
+
+
+@pytest.mark.parametrize(("is_terminal", "end_s"), [(False, 4.9), (True, 1.9)])
+def test_short_work_shows_nothing(is_terminal, end_s):
+    stream = Stream(is_terminal)
+    shown((progress._Terminal if is_terminal else progress._File)(stream), Progress("planning"), end_s)
+    assert stream.getvalue() == ""
+
+
+def test_display_is_that_of_stderr(monkeypatch):
+    stderr = types.SimpleNamespace(stderr=Stream(True), modules={})
+    monkeypatch.setattr(progress, "sys", stderr)
+    assert isinstance(progress._find_display(), progress._Terminal)
+    stderr.stderr = Stream(False)
+    assert isinstance(progress._find_display(), progress._File)
+    monkeypatch.setattr(progress.processes, "current", lambda: types.SimpleNamespace(rank=1))
+    assert progress._find_display() is None  # a line of each of many ranks would fill the log
+    stderr.stderr = None
+    assert progress._find_display() is None
+    shell = types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(kernel=None))
+    stderr.modules["IPython"] = shell
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=None))
+    assert isinstance(progress._find_display(), progress._Cell)
+
+
+def test_only_the_outer_progress_is_shown_and_an_error_ends_it(monkeypatch):
+    monkeypatch.delenv("SBPJAX_COMPILE_NOTE", raising=False)
+    works = []
+    monkeypatch.setattr(progress, "_find_display", lambda: progress._File(Stream(False)))
+    monkeypatch.setattr(progress, "_show", lambda display, work, wait: works.append((work.text, wait(60.0))))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="of the work"), show_progress("outer\nfor its state", 2) as outer:
+            with show_progress("inner") as inner:
+                inner.advance(1)
+            outer.advance(1)
+            raise ValueError("of the work")
+        assert outer.done == inner.done == 1
+    assert works == [("outer", True)] * 2
+    monkeypatch.setenv("SBPJAX_COMPILE_NOTE", "off")
+    with show_progress("off"):
+        pass
+    assert len(works) == 2
+
+
+def test_planning_compiling_saving_and_loading_show_it(monkeypatch, tmp_path):
+    monkeypatch.delenv("SBPJAX_COMPILE_NOTE", raising=False)
+    works = []
+    monkeypatch.setattr(progress, "_find_display", lambda: progress._File(Stream(False)))
+    monkeypatch.setattr(progress, "_show", lambda display, work, wait: works.append(work) or wait(60.0))
+
+    class Summed(flow.nn.Graph):
+        def build(self, x):
+            return (x @ x).sum()
+
+    x = flow.ones(8, 8, placement=flow.placement("cpu", [0]), sbp=flow.sbp.broadcast)
+    Summed()(x)
+    flow.save({"x": x}, tmp_path / "state")
+    flow.load(tmp_path / "state")
+    texts = [work.text.partition("_")[0] + work.text.rpartition(":")[2] for work in works[:2]]
+    assert texts == ["Summed planning", "Summed compiling"]
+    assert [work.text for work in works[2:]] == [f"saving {tmp_path}/state", f"loading {tmp_path}/state"]
+    assert works[-1].done == works[-1].total == 8 * 8 * 4
