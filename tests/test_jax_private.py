@@ -29,7 +29,7 @@ def test_attributes_of_private_modules_exist():
     core.pytype_aval_mappings pxla.JitGlobalCppCacheKeys
     pxla.cc_shard_arg pxla.MeshExecutableFastpathData source_info_util.current source_info_util.user_context
     tree_util.dispatch_registry xla_bridge.backends_are_initialized _jax.pjit _dtypes.canonicalize_value_handlers
-    abstract_mesh_context.set_local device_context.get_local"""
+    abstract_mesh_context.set_local device_context.get_local trace_of_thread.value"""
     for path in used.split():
         found = jax_private
         for name in path.split("."):

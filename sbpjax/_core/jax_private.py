@@ -31,6 +31,8 @@ from jax._src.core import Literal as Literal
 from jax._src.core import NamedAxisEffect as NamedAxisEffect
 from jax._src.core import Primitive as Primitive
 from jax._src.core import Var as Var
+from jax._src.core import eval_context as eval_context
+from jax._src.core import eval_trace as eval_trace
 from jax._src.core import is_symbolic_dim as is_symbolic_dim  # its public name loads all of `jax.export`
 from jax._src.core import jaxpr_as_fun as jaxpr_as_fun
 from jax._src.core import jaxprs_in_params as jaxprs_in_params
@@ -59,6 +61,9 @@ if _typing.TYPE_CHECKING:
 else:
     ClosedJaxpr = getattr(core, "ClosedJaxpr", None) or core.Jaxpr
 
+# Its ``value`` is the trace of this thread, `eval_trace` where none is running: `trace_state_clean` is four calls more.
+trace_of_thread = core.trace_state_strong_ref
+
 # The two thread-local values of `jax.set_mesh`, in `mesh` from JAX 0.12 on, and their value where nobody has set one.
 _of_meshes = _mesh if hasattr(_mesh, "device_context") else config
 abstract_mesh_context = _of_meshes.abstract_mesh_context_manager
@@ -79,6 +84,17 @@ def with_cache_miss(jitted, wrap):
     call = _functools.wraps(jitted._fun)(_jax.pjit(jitted.__name__, jitted._fun, wrap(jitted._cache_miss), *rest))
     call._fun, call._jit_info = jitted._fun, info  # read by its `lower` and `trace`
     return call
+
+
+def is_leaked(tracer: core.Tracer) -> bool:
+    """Return whether the trace of a tracer is over: it is neither the current one nor around it."""
+    trace = core.trace_ctx.trace
+    while trace is not None and trace is not core.eval_trace:
+        if trace is tracer._trace:
+            return False
+        trace = getattr(trace, "parent_trace", None)
+    # A chain that ends in another way is not known.
+    return trace is core.eval_trace
 
 
 def register_array_type(kind: type, aval_of, array_of) -> None:

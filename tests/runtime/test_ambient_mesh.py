@@ -211,3 +211,13 @@ def test_jit_without_mesh_is_a_jit(mesh):
         assert f(x).sharding == jax.sharding.SingleDeviceSharding(jax.devices()[0])
     assert traces == [True] and x.is_deleted()
     assert "stablehlo" in f.lower(jnp.ones(2)).as_text()
+
+
+def test_numbers_and_views_read_in_a_trace_are_of_one_device(mesh):
+    """Numbers are kept, and so is the payload of a view or a random tensor at its first read."""
+    x = jax.device_put(jnp.ones((8, 4), "float32"), NamedSharding(mesh, PartitionSpec("data", None)))
+    drawn, view = flow.randn(4), flow.arange(8.0)[2:6]
+    with jax.set_mesh(mesh):
+        jax.jit(lambda a: (flow.from_jax(a) * 1.2345678 + drawn + view).jax())(x)
+        for y in (drawn, view, flow.ones(4) * 1.2345678):
+            assert sharding_of(y) == jax.sharding.SingleDeviceSharding(jax.devices()[0])

@@ -315,7 +315,6 @@ def test_mixing_error_names_both_and_the_fix():
         (lambda x: x.to_global(p4(), "S2"), SbpError), (lambda x: x.to_global(p4(), []), SbpError),
         (lambda x: x.to_global(p22(), "B"), SbpError), (lambda x: x.to_global(p4(), 0), TypeError),
         (lambda x: x.to_global("cpu", "B"), PlacementTypeError), (lambda x: x.to_global(p4(), "B", grad_sbp="B,B"), SbpError),
-        (lambda x: x.to_global(p4(), "B").jax and x.to_global(p4(), "P").jax(), ValueError),
         (lambda x: x.to_global(p4(), "S0").jax(), ValueError), (lambda x: x.to_global(p4(), "B").item(), RuntimeError),
         (lambda x: x.to_global(p4(), "B", wrong=1), TypeError),
     ],

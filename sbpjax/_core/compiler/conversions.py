@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ArrayImpl
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import evaluate_global, hide_mesh
 from sbpjax.sbp import Layout, abstract, algebra, multi_host
 from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import flat_placement, one_per_process
@@ -54,12 +54,20 @@ def move(array, source: Layout, target: Layout) -> Payload:
         raise abstract.absent(f"to_global({new!r}, ...)", repr(source), new)
     if old == new:
         return global_ops.box(array, source, target)
+    return _move_elsewhere(array, source, target)
+
+
+@evaluate_global
+def _move_elsewhere(array, source: Layout, target: Layout) -> Payload:
+    """Return the physical array of a layout on another placement."""
+    old, new = source.placement, target.placement
     # Over the same devices in the same order nothing has to be sent, however many processes own them.
     if (new.spans_processes or old.spans_processes) and flat_placement(old) != flat_placement(new):
         return shipping.transfer_across(array, source, target)
     return transfer.transfer(array, source, target)
 
 
+@evaluate_global
 @hide_mesh
 def from_logical(value, placement: Placement, sbp, own: bool = False) -> tuple[Payload, Layout]:
     """Return the physical array of a logical value: each rank gets its part, a partial sum is on the first rank.

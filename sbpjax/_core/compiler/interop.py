@@ -14,7 +14,7 @@ from __future__ import annotations
 import jax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import evaluate_global, hide_mesh
 from sbpjax.errors import SbpError
 from sbpjax.sbp.algebra import codes_from_spec, spec_from_codes
 from sbpjax.sbp.layout import Layout, layout_of
@@ -44,6 +44,7 @@ def layout_from_sharding(sharding: NamedSharding, shape: tuple[int, ...], dtype)
     return layout_of(Placement.from_mesh(sharding.mesh), codes, tuple(shape), dtype), exact
 
 
+@evaluate_global
 @hide_mesh
 def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
     """Return the physical array and layout of a `jax.Array`; the layout is None for an array on one device.
@@ -72,15 +73,15 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
             "an unreduced array splits its dims over axes in the mesh's order",
             "jax.sharding.reshard(array, ...) to a spec with the axes in that order",
         )
-    with jax.ensure_compile_time_eval():  # a trace, too, gets an array
-        if layout.partial_axes:
-            block = (1,) * len(layout.partial_axes) + layout.local_shape
-            return _of_blocks(array, layout.physical_shape, layout.sharding, block), layout
-        if array.sharding == layout.sharding:
-            return array, layout
-        return jax.device_put(copy_without_alias(array, layout.sharding), layout.sharding), layout
+    if layout.partial_axes:
+        block = (1,) * len(layout.partial_axes) + layout.local_shape
+        return _of_blocks(array, layout.physical_shape, layout.sharding, block), layout
+    if array.sharding == layout.sharding:
+        return array, layout
+    return jax.device_put(copy_without_alias(array, layout.sharding), layout.sharding), layout
 
 
+@evaluate_global
 @hide_mesh
 def to_jax(array: jax.Array, layout: Layout, mesh: Mesh | None = None) -> jax.Array:
     """Return the physical array as an ordinary sharded `jax.Array` of the logical shape.

@@ -13,6 +13,7 @@ program, and stays.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,10 +23,12 @@ import jax
 from sbpjax._core.jax_private import (
     abstract_mesh_context,
     device_context,
+    eval_context,
     trace_state_clean,
     unset,
     with_cache_miss,
 )
+from sbpjax.errors import MixedTensorError
 
 _F = TypeVar("_F", bound=Callable)
 
@@ -37,6 +40,75 @@ def ambient_mesh() -> jax.sharding.Mesh | None:
     """Return the mesh of `jax.set_mesh`, also inside a trace; None without one."""
     mesh = _devices_of_thread()
     return None if mesh is unset or mesh is None or mesh.empty else mesh
+
+
+@contextlib.contextmanager
+def without_mesh():
+    """Run the block without the ambient mesh, in a trace too: what is traced there is no part of the user's program."""
+    mesh, devices = _mesh_of_thread(), _devices_of_thread()
+    try:
+        _set_mesh(unset)
+        _set_devices(unset)
+        yield
+    finally:
+        try:
+            _set_mesh(mesh)
+        finally:
+            _set_devices(devices)
+
+
+@contextlib.contextmanager
+def outside_program():
+    """Run the block as if JAX did not trace: on arrays, with arrays as results, and without the ambient mesh.
+
+    `jax.ensure_compile_time_eval` of JAX 0.10.2 stays in the trace, and so under its mesh.
+    """
+    with eval_context(), without_mesh():
+        yield
+
+
+def evaluate(function: _F) -> _F:
+    """Return a function that runs outside of the program that JAX may be tracing."""
+
+    @functools.wraps(function)
+    def evaluated(*args, **options):
+        if trace_state_clean():
+            return function(*args, **options)
+        with outside_program():
+            return function(*args, **options)
+
+    return evaluated  # type: ignore[return-value]
+
+
+def evaluate_global(function: _F) -> _F:
+    """Return `evaluate` of a function of global tensors: those that a program of JAX closes over have values.
+
+    Raises:
+        MixedTensorError: inside a `jax.shard_map`, whose function sees the block of one rank.
+    """
+    run = evaluate(function)
+
+    @functools.wraps(function)
+    def evaluated(*args, **options):
+        check_no_manual_axes("work on a global tensor")
+        return run(*args, **options)
+
+    return evaluated  # type: ignore[return-value]
+
+
+def check_no_manual_axes(operation: str, seen: str = "") -> None:
+    """Raise inside a `jax.shard_map`, where there are no global tensors.
+
+    Raises:
+        MixedTensorError: the axes of the program that is being traced are manual.
+    """
+    if axes := jax.sharding.get_abstract_mesh().manual_axes:
+        raise MixedTensorError(
+            f"{operation} inside jax.shard_map",
+            f"{seen}{', and ' if seen else ''}manual axes {axes}",
+            "a function under shard_map computes on the block of one rank; a global tensor is on all of them",
+            "pass x.jax() to shard_map with in_specs=x.sharding.spec, or use the tensor outside",
+        )
 
 
 def hide_mesh(function: _F) -> _F:

@@ -14,12 +14,13 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
-from sbpjax._core.jax_private import ArrayImpl
+from sbpjax._core.jax_private import ArrayImpl, eval_trace, trace_of_thread
 from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.runtime import collective_trace, sizes
-from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
+from sbpjax._core.runtime.ambient_mesh import evaluate_global, hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
@@ -105,6 +106,8 @@ def execute(
         MixedTensorError: the layouts name two placements.
         BoxingError: the boxing policy forbids a conversion that the op needs.
     """
+    if trace_of_thread.value is not eval_trace and not any(isinstance(a, Tracer) for a in arrays):
+        return _evaluated(fn, static, arrays, layouts, placement=placement, out_sbps=out_sbps)
     found, key = program_of(fn, static, arrays, layouts, placement, out_sbps)
     if found.present:
         inputs = arrays if found.positions is None else _prepare_inputs(arrays, layouts, found)
@@ -122,6 +125,9 @@ def execute(
     # A kept program takes arrays exactly as they were when it was compiled, and no tracers.
     found = _PROGRAMS[key] = compile_op(fn, static, arrays, layouts, placement, out_sbps, on_disk=False)
     return found.call(*inputs), found.layouts
+
+
+_evaluated = evaluate_global(execute)
 
 
 def program_of(
@@ -344,7 +350,7 @@ def plan_op(fn, static, arrays, layouts, placement=None, out_sbps=None) -> tuple
     pins = None
     if out_sbps is not None and any(s is not None for s in out_sbps):
         pins = tuple(_pin(s, placement, len(v.aval.shape)) for s, v in zip(out_sbps, program.outvars, strict=True))
-    plan = _plan_op(program, placement.hierarchy, tuple(codes), pins)
+    plan = plan_program(program, placement.hierarchy, tuple(codes), pins)
     return plan, tuple(
         layout_of(placement, c, v.aval.shape, v.aval.dtype)
         for c, v in zip(plan.out_codes, program.outvars, strict=True)
@@ -409,7 +415,7 @@ def _given_positions(arrays) -> list[int]:
 _WORTH_KEEPING_S = 0.005
 
 
-def _plan_op(program, sizes, codes, pins) -> Plan:
+def plan_program(program, sizes, codes, pins) -> Plan:
     """Return the plan of an op, from disk if an earlier process took long over it."""
     key = disk.digest(program, "exact", sizes, codes, pins)
     plan = disk.load(key, program, sizes)

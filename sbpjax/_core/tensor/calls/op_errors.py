@@ -28,6 +28,16 @@ def describe(x) -> str:
     return text
 
 
+def leaked_error(x: Tensor) -> Exception:
+    """Return the error for a tensor that outlived the trace it is of."""
+    return errors.OpError(
+        "an op on a tensor of a trace that is over",
+        f"{x.dtype.name}{list(x.shape)}",
+        "inside jax.jit, grad, vmap, scan and the like a tensor is a tracer, which ends with the trace",
+        "return the tensor's x.jax() from the function; keep no tensor of it in an attribute, a list or a global name",
+    )
+
+
 _SHAPES = ("shape", "broadcast", "dimension", "size", "rank")
 
 

@@ -15,7 +15,9 @@ from jax.core import Tracer
 from jax.sharding import NamedSharding
 
 from sbpjax._core.compiler import conversions, interop
+from sbpjax._core.jax_private import is_leaked, trace_state_clean
 from sbpjax._core.runtime import collective_trace, processes, sizes
+from sbpjax._core.runtime.ambient_mesh import check_no_manual_axes
 from sbpjax._core.tensor.nodes.node import Node, record
 from sbpjax.errors import (
     AT_ITS_END,
@@ -30,6 +32,7 @@ from sbpjax.errors import (
     OpTypeError,
     OpValueError,
     PlacementTypeError,
+    SbpError,
     message,
 )
 from sbpjax.sbp import algebra, broadcast, partial_sum, process_local
@@ -39,6 +42,7 @@ from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.stage import stage_transfer
 
+from ..calls.op_errors import describe, leaked_error
 from ..dispatch import abstract, dispatch
 from ..dispatch.op import op_of
 from ..dispatch.traced import TracedLayout, as_traced, logical_value
@@ -179,6 +183,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     """Pin a layout inside a trace: a `to_global` marker that the planner obeys; free entries are its choice."""
     if placement is None or (sbp is None and x._layout is None):
         raise _incomplete_layout_error(x, placement, sbp)
+    check_no_manual_axes("to_global", describe(x))
     ndim = x._array.ndim
     free = (algebra.FREE,) * len(placement.hierarchy)
     codes = free if sbp is None else algebra.parse(sbp, placement, ndim, allow_free=True)
@@ -320,6 +325,8 @@ def fetch_to_host(x: Tensor) -> np.ndarray:
     """Return the logical value on the host."""
     x._fresh()
     if isinstance(x._array, Tracer):
+        if is_leaked(x._array):
+            raise leaked_error(x)
         raise DataDependentError(
             "reading a value inside a traced program",
             f"{x.dtype.name}{list(x.shape)}",
@@ -466,6 +473,15 @@ def jax_array(self: Tensor, mesh=None):
     """
     self._fresh()
     layout = self._layout
+    if isinstance(self._array, Tracer) and is_leaked(self._array):
+        raise leaked_error(self)
     if layout is None or layout.shape is None:
         return self._array
+    if layout.partial_axes and not trace_state_clean():
+        raise SbpError(
+            "x.jax() inside a program of JAX",
+            repr(layout),
+            "a partial sum that the program closes over would be an unreduced constant, which JAX has not",
+            "pass x as an argument, or x.to_global(sbp=...) without partial_sum",
+        )
     return interop.to_jax(self._array, layout, mesh)

@@ -20,6 +20,7 @@ from jax.sharding import NamedSharding
 from sbpjax._core.compiler.eager import global_ops
 from sbpjax._core.jax_private import is_symbolic_dim
 from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime.ambient_mesh import check_no_manual_axes
 from sbpjax.errors import OpError, OpTypeError, PlacementTypeError, SbpTypeError
 from sbpjax.sbp import algebra, current_placement
 from sbpjax.sbp.layout import Layout
@@ -71,6 +72,7 @@ def resolve_destination(device, placement, sbp, operation: str):
             "placement is a sbpjax.placement",
             'placement=sbpjax.placement("cpu", [0, 1])',
         )
+    check_no_manual_axes(operation)
     if placement is None or sbp is None or device is not None:
         given = [n for n, v in (("device", device), ("placement", placement), ("sbp", sbp)) if v is not None]
         raise SbpTypeError(

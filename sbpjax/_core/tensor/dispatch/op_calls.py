@@ -27,6 +27,7 @@ from sbpjax._core.programs.normalise import Body, body_of
 from sbpjax._core.programs.rewrite import rewrite_program
 
 from ..handle.mode import mode
+from . import explicit_axes
 from .op import Op, _is_float
 from .traced_calls import TracedCall
 
@@ -117,7 +118,7 @@ def _make_differentiable_call(op: Op, needs: Sequence[int], fixed: tuple) -> Cal
             merged = list(arrays)
             for i, value in zip(needs, chosen, strict=True):
                 merged[i] = value
-            out = op.traced(*merged)
+            out = explicit_axes.call(op, merged)
             single = not isinstance(out, (tuple, list))
             outs = (out,) if single else tuple(out)
             diff = tuple([i for i, o in enumerate(outs) if _is_float(o.dtype)])

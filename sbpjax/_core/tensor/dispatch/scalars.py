@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import evaluate, hide_mesh
 from sbpjax.errors import OpOverflowError, OpTypeError
 
 from ..handle import dtype as dtypes
@@ -53,8 +53,7 @@ def scalar_array(value):
     if found is None:
         # An array also within a trace, since it outlives that.
         try:
-            with jax.ensure_compile_time_eval():
-                found = _asarray(value)
+            found = _asarray(value)
         except OverflowError:
             rule = "a number beside a tensor is a 64-bit integer, or a float"
             raise OpOverflowError(
@@ -69,7 +68,7 @@ def scalar_array(value):
     return found
 
 
-_asarray = hide_mesh(jnp.asarray)
+_asarray = evaluate(hide_mesh(jnp.asarray))
 _HASHABLE = frozenset((int, float, bool, str, type(None)))
 
 

@@ -13,15 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.jax_private import source_info_util
+from sbpjax._core.jax_private import is_leaked, source_info_util
 from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime.ambient_mesh import check_no_manual_axes
 from sbpjax._core.tensor.nodes.node import Node, freed_error, record
 from sbpjax.sbp import algebra, broadcast, undecided
 
-from ..calls.op_errors import mixed_error, translate
+from ..calls.op_errors import describe, leaked_error, mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import TRACED, Tensor, restore, wrap_any
-from . import op_calls
+from . import explicit_axes, op_calls
 from .op import _conjugate, entry_of
 
 
@@ -84,6 +85,8 @@ def logical_value(x):
         return x.item() if isinstance(x, np.generic) else x
     x._fresh()
     if x._kind == TRACED:
+        if is_leaked(x._array):
+            raise leaked_error(x)
         return x._array if mode.closure is None else mode.closure(x)
     if mode.capture is not None:
         return mode.capture(x)
@@ -91,15 +94,20 @@ def logical_value(x):
 
 
 def constant(x: Tensor):
-    """Return a tensor's logical value as a constant of the program."""
+    """Return a tensor's logical value as a constant of the program.
+
+    Raises:
+        MixedTensorError: a global tensor inside `jax.shard_map`.
+    """
     layout = x._layout
     if layout is None:
         return x._array
-    # Inside a trace `convert` would be traced too, and the constant would be a value computed in every step.
-    with jax.ensure_compile_time_eval():
-        # Lowering takes constants as broadcast (`_core.compiler.lower`).
-        everywhere = (broadcast,) * len(layout.placement.hierarchy)
-        return conversions.convert(x._array, layout, layout.placement, everywhere)[0]
+    check_no_manual_axes("a global tensor", describe(x))
+    # Lowering takes constants as broadcast (`_core.compiler.lower`).
+    everywhere = (broadcast,) * len(layout.placement.hierarchy)
+    whole = conversions.convert(x._array, layout, layout.placement, everywhere)[0]
+    # In a program of the user's the axes of types are those of its own mesh; one device's copy has none.
+    return whole if mode.capture is not None else whole.addressable_data(0)
 
 
 def run(op, inputs: tuple, out_sbps=None):
@@ -116,7 +124,7 @@ def run(op, inputs: tuple, out_sbps=None):
         raise mixed_error(op.name, inputs)
     try:
         if not needs:
-            out = op.traced(*arrays)
+            out = explicit_axes.call(op, arrays)
             single = not isinstance(out, (tuple, list))
             outs = [wrap_any(o, layout) for o in _check_sizes(op, (out,) if single else out)]
             if per_process:

@@ -21,6 +21,7 @@ import jax
 
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.ops.randoms import random
+from sbpjax._core.runtime.ambient_mesh import outside_program
 
 from ..creation import host_constants
 from ..creation.creation import resolve_destination
@@ -53,7 +54,7 @@ class LazyRandom(LazyRoot):
         with ExitStack() as stack:
             # The reader may be tracing, or have set another default device or disabled 64 bits for its own tensors.
             if not trace_state_clean():
-                stack.enter_context(jax.ensure_compile_time_eval())
+                stack.enter_context(outside_program())
             stack.enter_context(jax.default_device(None))
             stack.enter_context(jax.enable_x64(True))
             return self.draw()._array

@@ -22,7 +22,7 @@ import jax
 from sbpjax._core.compiler.eager import evaluator
 from sbpjax._core.compiler.eager.evaluator import setting
 from sbpjax._core.jax_private import trace_state_clean
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, outside_program
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.tensor.nodes.node import sequence
 
@@ -101,7 +101,7 @@ class Outputs:
         try:
             # A concrete view that is first read inside a trace stays concrete: as a tracer it would leak, since the
             # tensor outlives the trace.
-            with contextlib.nullcontext() if trace_state_clean() else jax.ensure_compile_time_eval():
+            with contextlib.nullcontext() if trace_state_clean() else outside_program():
                 out = op.call(array)
         except Exception as error:
             raise translate(error, op, ()) from None

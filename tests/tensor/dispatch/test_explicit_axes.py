@@ -1,0 +1,292 @@
+"""Ops inside programs of JAX: under explicit axes, with tensors that they close over, in shard_map, after the trace."""
+
+import random
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import sbpjax as flow
+from sbpjax import nn, sbp
+from sbpjax.errors import MixedTensorError, OpError, SbpError
+
+NAMES = ("data", "model")
+
+
+@pytest.fixture(params=["argument", "ambient"])
+def mesh(request):
+    """A mesh of explicit axes, known from the types of arguments alone or also as the ambient one."""
+    mesh = jax.make_mesh((2, 4), NAMES)
+    if request.param == "argument":
+        yield mesh
+    else:
+        with jax.set_mesh(mesh):
+            yield mesh
+
+
+def sharded(mesh, *spec, shape=(8, 8), seed=0):
+    value = np.random.default_rng(seed).standard_normal(shape).astype("f")
+    return jax.device_put(value, NamedSharding(mesh, PartitionSpec(*spec)))
+
+
+def of(work):
+    """Return a function of arrays from one of tensors."""
+    return lambda *arrays: work(*map(flow.from_jax, arrays)).jax()
+
+
+@pytest.mark.parametrize(
+    "left, right, expected",
+    [
+        ((None, "data"), ("data", None), (None, None)),  # ambiguous by the rules of types
+        (("data", "model"), ("model", None), ("data", None)),
+        (("data", None), (None, "model"), ("data", "model")),
+        (("data", "model"), ("data", "model"), ("data", None)),
+    ],
+)
+def test_product_is_planned(mesh, left, right, expected):
+    a, b = sharded(mesh, *left), sharded(mesh, *right, seed=1)
+    types = []
+
+    def f(a, b):
+        y = of(lambda x, w: x @ w)(a, b)
+        types.append(jax.typeof(y).sharding.spec)
+        return y
+
+    found = jax.jit(f)(a, b)
+    np.testing.assert_allclose(found, np.asarray(a) @ np.asarray(b), rtol=1e-5, atol=1e-5)
+    assert types == [PartitionSpec(*expected)]
+    assert found.sharding.is_equivalent_to(NamedSharding(mesh, PartitionSpec(*expected)), 2)
+
+
+OPS = {
+    "softmax": lambda x: flow.softmax(x, 1),
+    "reshape": lambda x: x.reshape(4, 2, 8),
+    "sum": lambda x: x.sum(0),
+    "max and index": lambda x: x.max(1).values,
+    "cat": lambda x: flow.cat([x, x]),
+    "layer_norm": lambda x: nn.functional.layer_norm(x, (8,)),
+    "uneven": lambda x: x[:7] * 2,
+    "scalar": lambda x: 2.0 - x,
+    "cast": lambda x: x.double().float(),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+@pytest.mark.parametrize("spec", [("data", "model"), (("data", "model"),), (None, "model")])
+def test_op_and_its_gradient_have_the_values_of_one_device(mesh, name, spec):
+    a = sharded(mesh, *spec)
+    whole = jnp.asarray(np.asarray(a))
+    f, plain = of(OPS[name]), OPS[name]
+    np.testing.assert_allclose(jax.jit(f)(a), plain(flow.from_jax(whole)).numpy(), rtol=1e-5, atol=1e-6)
+    loss = lambda x: (f(x) ** 3).sum()  # noqa: E731
+    found = jax.jit(jax.grad(loss))(a)
+    assert found.sharding.is_equivalent_to(a.sharding, 2)
+    x = flow.from_jax(whole).requires_grad_()
+    (plain(x) ** 3).sum().backward()
+    np.testing.assert_allclose(found, x.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_pure_module_trains_under_explicit_axes(mesh):
+    flow.manual_seed(1)
+    model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.LayerNorm(32), nn.Linear(32, 8))
+    apply, params = nn.to_pure(model)
+    a = sharded(mesh, "data", "model")
+    specs = {"0.weight": ("model", None), "3.weight": (None, "model")}
+    placed = {k: jax.device_put(v, NamedSharding(mesh, PartitionSpec(*specs.get(k, ())))) for k, v in params.items()}
+    found = jax.jit(jax.grad(lambda p, x: (apply(p, x) ** 2).mean()))(placed, a)
+    expected = jax.grad(lambda p, x: (apply(p, x) ** 2).mean())(params, jnp.asarray(np.asarray(a)))
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6)
+        assert found[name].sharding.is_equivalent_to(placed[name].sharding, value.ndim)
+
+
+def test_to_global_is_a_reshard(mesh):
+    p = flow.placement(mesh)
+    types = []
+
+    def f(a):
+        y = flow.from_jax(a).to_global(p, {"model": sbp.split(1)}).jax()
+        types.append(jax.typeof(y).sharding.spec)
+        return y
+
+    a = sharded(mesh, "data")
+    np.testing.assert_array_equal(jax.jit(f)(a), a)
+    assert types == [PartitionSpec(None, "model")]
+
+
+def test_unreduced_argument_is_summed(mesh):
+    spec = PartitionSpec("data", unreduced={"model"})
+    x = flow.arange(64.0).reshape(8, 8).to_global(flow.placement(mesh), spec)
+    kept = jax.jit(of(lambda t: t))(x)
+    assert flow.from_jax(kept).sbp == x.sbp
+    found = jax.jit(of(lambda t: t.exp()))(x * 0.01)
+    np.testing.assert_allclose(found, np.exp(x.numpy() * 0.01), rtol=1e-6)
+
+
+def test_axis_that_stays_auto(mesh):
+    mixed = jax.make_mesh((2, 4), NAMES, axis_types=(AxisType.Explicit, AxisType.Auto))
+    a, b = sharded(mixed, None, "data"), sharded(mixed, "data", "model", seed=1)
+    with jax.set_mesh(mixed):
+        found = jax.jit(of(lambda x, w: x @ w))(a, b)
+    np.testing.assert_allclose(found, np.asarray(a) @ np.asarray(b), rtol=1e-5, atol=1e-5)
+
+
+def test_vmap_and_scan_under_explicit_axes(mesh):
+    a, w = sharded(mesh, None, "data", None, shape=(3, 8, 8)), sharded(mesh, "model", seed=1)
+
+    def f(a, w):
+        product = of(lambda x, y: x @ y)
+        rows = jax.vmap(lambda x: product(x, w))(a)
+        carry, _ = jax.lax.scan(lambda c, x: (c + product(x, w), None), jnp.zeros_like(rows[0]), a)
+        return rows, carry
+
+    rows, carry = jax.jit(f)(a, w)
+    expected = np.asarray(a) @ np.asarray(w)
+    np.testing.assert_allclose(rows, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(carry, expected.sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("types", [AxisType.Auto, AxisType.Explicit])
+@pytest.mark.parametrize("ambient", [False, True])
+def test_random_layouts_there_and_back_inside_jit(types, ambient):
+    draw = random.Random(1)
+    for _ in range(6):
+        sizes = draw.choice([(2, 4), (2, 2, 2)])
+        mesh = jax.make_mesh(
+            sizes, tuple(draw.sample(["data", "model", "x"], len(sizes))), axis_types=(types,) * len(sizes)
+        )
+        shape = draw.choice([(8, 16), (16, 8, 8)])
+        codes = tuple(draw.choice([-1, *range(len(shape))]) for _ in sizes)
+        x = (
+            flow.arange(float(np.prod(shape)))
+            .reshape(*shape)
+            .to_global(flow.placement(mesh), sbp.algebra.to_sbp(codes))
+        )
+        if not x.layout.is_even:
+            continue
+        if ambient:
+            with jax.set_mesh(mesh):
+                found = jax.jit(of(lambda t: t))(x)
+        else:
+            found = jax.jit(of(lambda t: t))(x)
+        y = flow.from_jax(found)
+        assert (y.sbp, y.placement.mesh) == (x.sbp, mesh)
+        np.testing.assert_array_equal(y.numpy(), x.numpy())
+
+
+# ---------------------------------------------------------------------------------------------------- closed over
+
+
+@pytest.fixture(params=[AxisType.Auto, AxisType.Explicit], ids=["auto", "explicit"])
+def any_mesh(request):
+    return jax.make_mesh((2, 4), NAMES, axis_types=(request.param,) * 2)
+
+
+@pytest.mark.parametrize("ambient", [False, True])
+@pytest.mark.parametrize("given", ["S0,B", "B,S1", "P,B", "B,B"])
+def test_global_tensor_that_a_program_closes_over(any_mesh, ambient, given):
+    p = flow.placement(any_mesh)
+    x = flow.arange(64.0).reshape(8, 8).to_global(p, given)
+    a = sharded(any_mesh, "data")
+
+    def f(b):
+        both = flow.from_jax(b) + x  # with an argument
+        alone = (x @ x + x.to_global(sbp="B,S0")).to_global(sbp="B,B")  # a value, computed now
+        return both.jax() + alone.jax()
+
+    expected = np.asarray(a) + x.numpy() + x.numpy() @ x.numpy() + x.numpy()
+    for _ in range(2):
+        if ambient:
+            with jax.set_mesh(any_mesh):
+                found = jax.jit(f)(a)
+        else:
+            found = jax.jit(f)(a)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_array_equal((x + 1).numpy(), np.arange(64, dtype="f").reshape(8, 8) + 1)
+
+
+def test_uneven_tensor_that_a_program_closes_over(any_mesh):
+    x = flow.arange(49.0).reshape(7, 7).to_global(flow.placement(any_mesh), "S0,B")
+    found = jax.jit(lambda b: b + (x @ x).sum().to_local().jax() + flow.from_jax(b[0, 0]).jax() * x.sum().item())(
+        sharded(any_mesh) * 0
+    )
+    np.testing.assert_allclose(found, np.full((8, 8), (x.numpy() @ x.numpy()).sum()), rtol=1e-6)
+
+
+def test_partial_sum_as_a_constant_is_refused(any_mesh):
+    x = flow.ones(8, 8).to_global(flow.placement(any_mesh), "P,B")
+    with pytest.raises(SbpError, match=r"(?s)unreduced constant.*fix: .*as an argument"):
+        jax.jit(lambda b: b + x.jax())(sharded(any_mesh))
+
+
+# --------------------------------------------------------------------------------------------------------- manual axes
+
+
+def test_local_ops_run_on_blocks_in_shard_map(any_mesh):
+    rows, bias = PartitionSpec("data"), flow.arange(8.0)
+    work = of(lambda x: (x + bias).exp() * 2)
+    with jax.set_mesh(any_mesh):
+        a = sharded(any_mesh, "data")
+        found = jax.shard_map(work, in_specs=rows, out_specs=rows)(a)
+    np.testing.assert_allclose(found, np.exp(np.asarray(a) + np.arange(8, dtype="f")) * 2, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda b, x: flow.from_jax(b) + x,
+        lambda b, x: (x + x) * 2,
+        lambda b, x: flow.from_jax(b).to_global(x.placement, x.sbp),
+        lambda b, x: x.to_global(sbp="B,B"),
+        lambda b, x: flow.ones(4, 8, placement=x.placement, sbp=x.sbp),
+        lambda b, x: flow.randn(4, 8, placement=x.placement, sbp=x.sbp),
+    ],
+)
+def test_global_tensors_are_refused_in_shard_map(any_mesh, work):
+    x = flow.ones(8, 8, placement=flow.placement(any_mesh), sbp="S0,B")
+    rows = PartitionSpec("data")
+    f = jax.shard_map(lambda b: work(b, x).jax(), mesh=any_mesh, in_specs=rows, out_specs=rows)
+    with pytest.raises(
+        MixedTensorError, match=r"(?s)inside jax.shard_map.*manual axes.*block of one rank.*fix: .*in_specs"
+    ):
+        f(sharded(any_mesh, "data"))
+
+
+# ------------------------------------------------------------------------------------------------------ leaked tracers
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x + 1,
+        lambda x: x.sum().item(),
+        lambda x: x.numpy(),
+        lambda x: x.jax(),
+        lambda x: jnp.sum(x),
+        lambda x: jax.jit(jnp.sum)(x),
+        lambda x: jax.jit(lambda a: (flow.from_jax(a) + x).jax())(jnp.ones((8, 8))),
+    ],
+)
+def test_leaked_tensor_is_named(use):
+    for transform in (jax.jit, jax.vmap, lambda f: jax.grad(lambda a: f(a).sum())):
+        leaked = []
+        transform(lambda a, leaked=leaked: (leaked.append(flow.from_jax(a).exp()), a)[1])(jnp.ones((8, 8)))
+        with pytest.raises(
+            OpError, match=r"(?s)a trace that is over.*seen: float.*fix: .*return the tensor's x.jax\(\)"
+        ):
+            use(leaked[0])
+
+
+def test_tensor_of_an_outer_trace_is_no_leak():
+    def f(a):
+        x = flow.from_jax(a)
+        scanned, _ = jax.lax.scan(lambda c, _: ((flow.from_jax(c) + x).jax(), None), a, None, length=2)
+        branch = jax.lax.cond(True, lambda c: (flow.from_jax(c) + x).jax(), lambda c: c, a)
+        grad = jax.grad(lambda c: (flow.from_jax(c) * x).sum().jax())(a)
+        mapped = jax.vmap(lambda c: (flow.from_jax(c) + x).jax())(a)
+        again = jax.checkpoint(lambda c: (flow.from_jax(c) + x).jax())(a)
+        return scanned + branch + grad + mapped.sum(0) + again + jax.jit(lambda c: (flow.from_jax(c) + x).jax())(a)
+
+    np.testing.assert_array_equal(jax.jit(f)(jnp.ones(3)), np.full(3, 3 + 2 + 1 + 6 + 2 + 2))
