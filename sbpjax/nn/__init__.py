@@ -188,7 +188,8 @@ _CLASSES = [f"{name}=nn.{module}:{name}" for module, names in _LAZY_NAMES.items(
 # Names of packages that build on this one.
 _ABOVE = """DataParallel=distributed.data_parallel:DataParallel Graph=graph:Graph
  GPTIndexedBinDataReader=data.token_reader:GPTIndexedBinDataReader
- from_flax=_core.tracing.from_flax:from_flax to_pure=_core.tracing.pure:to_pure"""
+ from_flax=_core.tracing.from_flax:from_flax to_flax=_core.tracing.to_flax:to_flax
+ to_pure=_core.tracing.pure:to_pure"""
 _MODULES = " ".join([*_CLASSES, _ABOVE, "graph modules parallel utils"])
 __getattr__, __dir__ = _reexport_hooks(
     "nn", globals(), modules=_MODULES, add_argument_errors=lambda named: _add_argument_errors(named, Module)

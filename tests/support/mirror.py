@@ -114,6 +114,7 @@ TESTED_BY = {
     "tensor/tape/": ("tensor/tape/test_backward.py", USED),
     "tracing/": ("tracing/test_transforms.py tracing/test_captured.py", USED),
     "tracing/pure.py": ("tracing/test_from_flax.py", USED),
+    "tracing/to_flax.py": ("tracing/test_from_flax.py", USED),
     "train/__main__.py": ("train/test_cli.py", USED),
     "train/checks.py": ("train/test_misuse.py", USED),
     "train/evaluation/scores.py": ("train/evaluation/test_accuracy.py train/evaluation/test_binary.py", ALIKE),

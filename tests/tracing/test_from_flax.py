@@ -7,9 +7,10 @@ import numpy as np
 import optax
 import pytest
 from flax import nnx
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import sbpjax as flow
-from sbpjax import nn
+from sbpjax import nn, sbp
 
 X = np.random.default_rng(0).standard_normal((8, 3)).astype("f")
 
@@ -130,6 +131,154 @@ def test_linen_trains():
     }
     wanted = Linen().apply(variables, X)
     np.testing.assert_allclose(model.eval()(flow.tensor(X)).detach().numpy(), wanted, rtol=1e-4, atol=1e-5)
+
+
+# ------------------------------------------------------------------------------------------------------------ layouts
+
+
+def train_steps(model, x, where, steps=3):
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.05)
+    losses = []
+    for _ in range(steps):
+        loss = (model(where(x)) - 1).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+class Sharded(nnx.Module):
+    """A model with layers sharded by metadata, batch statistics and dropout."""
+
+    def __init__(self, rngs, names=(None, "model"), eager=True):
+        metadata = {"out_sharding": names, "eager_sharding": eager}
+        self.first = nnx.Linear(3, 64, rngs=rngs, kernel_metadata=metadata)
+        self.norm = nnx.BatchNorm(64, rngs=rngs)
+        self.drop = nnx.Dropout(0.5, rngs=rngs)
+        self.last = nnx.Linear(64, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.drop(self.norm(self.first(x))))
+
+
+@pytest.mark.parametrize("types", [AxisType.Auto, AxisType.Explicit])
+def test_sharded_nnx_module_keeps_its_layouts(types):
+    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(types,) * 2)
+    with jax.set_mesh(mesh):
+        model = nn.from_flax(Sharded(nnx.Rngs(0)))
+    assert model.first.kernel.sbp == (sbp.broadcast, sbp.split(1)) and model.first.kernel.placement.mesh == mesh
+    assert {t.placement.axis_names for t in (*model.parameters(), *model.buffers())} == {("data", "model")}
+    assert model.last.kernel.sbp == model.norm.mean.sbp == (sbp.broadcast,) * 2
+    assert model.logical_axes == {"first.kernel": (None, "model")}
+    place = model.first.kernel.placement
+    losses = train_steps(model, flow.tensor(X), lambda x: x.to_global(place, {"data": sbp.split(0)}))
+    expected = train_steps(nn.from_flax(Sharded(nnx.Rngs(0), eager=False)), flow.tensor(X), lambda x: x)
+    np.testing.assert_allclose(losses, expected, rtol=1e-4)
+    assert model.first.kernel.sbp == (sbp.broadcast, sbp.split(1))
+
+
+def test_logical_axes_become_layouts_by_rules():
+    p = flow.placement(jax.make_mesh((2, 4), ("data", "model")))
+    source = Sharded(nnx.Rngs(0), ("embed", "mlp"), eager=False)
+    model = nn.from_flax(source, placement=p, rules={"mlp": "model", "embed": None})
+    assert model.logical_axes == {"first.kernel": ("embed", "mlp")}
+    assert model.first.kernel.sbp == (sbp.broadcast, sbp.split(1)) and model.first.bias.sbp == (sbp.broadcast,) * 2
+    assert nn.from_flax(source, placement=p).first.kernel.sbp == (sbp.broadcast,) * 2
+    with pytest.raises(flow.errors.SbpError, match=r"(?s)axis 'rows'.*fix: "):
+        nn.from_flax(source, placement=p, rules={"mlp": "rows"})
+
+
+def test_linen_partitioning_becomes_layouts():
+    p = flow.placement("cpu", [[0, 1], [2, 3]], axis_names=("data", "model"))
+    kernel = linen.with_partitioning(linen.initializers.lecun_normal(), ("embed", "model"))
+    model = nn.from_flax(linen.Dense(4, kernel_init=kernel), flow.tensor(X), placement=p, rules={"embed": "data"})
+    assert model.logical_axes == {"kernel": ("embed", "model")}
+    assert model.kernel.sbp == (sbp.split(0), sbp.split(1)) and model.bias.sbp == (sbp.broadcast,) * 2
+    alone = nn.from_flax(linen.Dense(4, kernel_init=kernel), flow.tensor(X))
+    np.testing.assert_allclose(
+        model(flow.tensor(X).to_global(p, "S0,B")).numpy(), alone(flow.tensor(X)).numpy(), rtol=1e-5
+    )
+
+
+def test_modules_sharded_over_two_meshes_are_refused():
+    source = Sharded(nnx.Rngs(0), eager=False)
+    for number, layer in enumerate((source.first, source.last)):
+        mesh = jax.make_mesh((2,), ("x",), devices=jax.devices()[2 * number : 2 * number + 2])
+        layer.kernel[...] = jax.device_put(layer.kernel[...], NamedSharding(mesh, PartitionSpec()))
+    with pytest.raises(flow.errors.MixedTensorError, match=r"(?s)one placement.*fix: .*placement="):
+        nn.from_flax(source)
+
+
+# ---------------------------------------------------------------------------------------------- a module inside NNX
+
+
+def ours(seed=0):
+    flow.manual_seed(seed)
+    return nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+
+
+class Around(nnx.Module):
+    """A model of NNX with a layer of this package inside."""
+
+    def __init__(self, inner, rngs):
+        self.inner = inner
+        self.last = nnx.Linear(1, 1, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.inner(x))
+
+
+@pytest.mark.parametrize("jit", [False, True])
+def test_module_inside_nnx_trains_as_here(jit):
+    """Ours in theirs and theirs in ours: the same losses, parameters and batch statistics."""
+    source = Around(nn.to_flax(ours()), nnx.Rngs(1))
+    model = nn.Sequential(ours(), nn.from_flax(nnx.Linear(1, 1, rngs=nnx.Rngs(1))))
+    optimizer = nnx.Optimizer(source, optax.sgd(0.05), wrt=nnx.Param)
+
+    def step(m, tuned, x):
+        loss, grads = nnx.value_and_grad(lambda m: ((m(x) - 1) ** 2).mean())(m)
+        tuned.update(m, grads)
+        return loss
+
+    step = nnx.jit(step) if jit else step
+    source.train()
+    losses = [float(step(source, optimizer, X)) for _ in range(4)]
+    np.testing.assert_allclose(losses, train_steps(model, flow.tensor(X), lambda x: x, 4), rtol=1e-5)
+    for name, value in model[0].named_parameters():
+        np.testing.assert_allclose(source.inner.params[name][...], value.detach().numpy(), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(source.inner.stats["1.running_mean"][...], model[0][1].running_mean.numpy(), rtol=1e-4)
+    source.eval()
+    before = source.inner.stats["1.running_mean"][...]
+    np.testing.assert_allclose(source(X), model.eval()(flow.tensor(X)).detach().numpy(), rtol=1e-4, atol=1e-6)
+    assert (source.inner.stats["1.running_mean"][...] == before).all()
+
+
+def test_global_module_in_nnx_has_sharded_parameters():
+    mesh = jax.make_mesh((2, 4), ("data", "model"))
+    p = flow.placement(mesh)
+    layer = nn.to_flax(nn.Linear(8, 8).to_global(p, {"model": sbp.split(0)}))
+    assert layer.params["weight"][...].sharding == NamedSharding(mesh, PartitionSpec("model"))
+    x = jax.device_put(np.ones((8, 8), "f"), NamedSharding(mesh, PartitionSpec("data")))
+    with jax.set_mesh(mesh):
+        grads = nnx.jit(nnx.grad(lambda m, x: (m(x) ** 2).sum()))(layer, x)
+    weight, bias = (np.asarray(layer.params[n][...]) for n in ("weight", "bias"))
+    expected = 2 * (np.ones((8, 8), "f") @ weight.T + bias).T @ np.ones((8, 8), "f")
+    np.testing.assert_allclose(grads["params"]["weight"][...], expected, rtol=1e-4)
+
+
+def test_dropout_of_a_module_inside_nnx_draws_from_its_rngs():
+    layer = nn.to_flax(nn.Dropout(0.5), rngs=nnx.Rngs(0))
+    call = nnx.jit(lambda m, x: m(x))
+    x = jnp.ones(64)
+    assert (call(layer, x) != call(layer, x)).any()
+    layer.eval()
+    assert (call(layer, x) == x).all()
+
+
+def test_to_flax_takes_modules():
+    with pytest.raises(TypeError, match=r"(?s)nn.to_flax.*seen: a Linear.*fix: "):
+        nn.to_flax(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
 
 
 def test_no_flax_module():

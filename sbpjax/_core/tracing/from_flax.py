@@ -2,26 +2,32 @@
 
 Worked case: ``from_flax(nnx.Linear(3, 2, rngs=nnx.Rngs(0)))`` has the parameters ``kernel`` and ``bias``; its forward
 is one op whose inputs are those and the argument, so it trains with any optimizer, on any placement, and in any graph.
-Values that Flax changes while it runs (batch statistics, counters of random streams) are buffers.
+Values that Flax changes while it runs (batch statistics, counters of random streams) are buffers. Arrays that Flax has
+sharded over a mesh stay so, as global tensors; logical axes (``out_sharding``, ``with_partitioning``) become layouts
+where a placement is given.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import PartitionSpec
 
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.creation.from_data import from_jax
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload
-from sbpjax.errors import OpTypeError
+from sbpjax.errors import MixedTensorError, OpTypeError
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import Parameter
+from sbpjax.sbp.placement import placement as Placement
 
 from .wrap_jax import wrap_jax
 
@@ -35,26 +41,55 @@ _EVALUATES = ("deterministic", "use_running_average", "eval", "inference")
 
 
 class FlaxModule(Module):
-    """A Flax module's parameters under their own names, and its call as `forward`; made by `from_flax`."""
+    """A Flax module's parameters under their own names, and its call as `forward`; made by `from_flax`.
+
+    Attributes:
+        logical_axes: parameter → the logical axis of each of its dims, for those that Flax's metadata names.
+    """
+
+    logical_axes: dict[str, tuple]
 
     def __init__(self, source: str) -> None:
         super().__init__()
+        self.__dict__["logical_axes"] = {}
         self.__dict__["_places"] = []
         self.__dict__["_source"] = source
 
-    def _register_array(self, path: tuple[str, ...], array, is_parameter: bool) -> None:
-        """Register an array under a path, in modules made on the way."""
+    def _register_array(self, path: tuple[str, ...], array, is_parameter: bool, spec=None) -> None:
+        """Register an array under a path, in modules made on the way; ``spec`` names its logical axes."""
         owner: Module = self
         for name in path[:-1]:
             if name not in owner._modules:
                 owner.add_module(name, Module())
             owner = owner._modules[name]
-        tensor = wrap_any(jnp.asarray(array))
+        if spec:
+            self.logical_axes[".".join(path)] = tuple(spec)
+        tensor = from_jax(jnp.asarray(array))
         if is_parameter:
             owner.register_parameter(path[-1], Parameter(tensor))
         else:
             owner.register_buffer(path[-1], tensor)
         self._places.append((owner, path[-1], is_parameter))
+
+    def _lay_out(self, placement: Placement | None, rules: Mapping[str, Any]) -> None:
+        """Convert all tensors to a placement: to the layouts of their logical axes, else broadcast.
+
+        Without a placement those that Flax has sharded keep their layouts, and the others become broadcast there.
+        """
+        tensors = dict((*self.named_parameters(), *self.named_buffers()))
+        named = placement is not None
+        places = [placement] if named else list(dict.fromkeys(t.placement for t in tensors.values() if t.is_global))
+        if len(places) > 1:
+            raise MixedTensorError(
+                f"nn.from_flax({self._source}(...))",
+                f"arrays on {places[0]!r} and on {places[1]!r}",
+                "the tensors of a module are on one placement",
+                "shard all of them over one mesh, or give placement=",
+            )
+        for name, tensor in tensors.items():
+            if places and (named or tensor.is_local):
+                spec = _mesh_axes(self.logical_axes.get(name, ()), rules, places[0])
+                tensor.data = tensor.data.to_global(places[0], spec)
 
     def _tensors(self, parameters: bool) -> list[Tensor]:
         return [
@@ -78,7 +113,15 @@ class FlaxModule(Module):
         return self._source
 
 
-def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = None, **kwargs) -> FlaxModule:
+def from_flax(
+    module: Any,
+    *example: Any,
+    rngs: Any = None,
+    train: str | None = None,
+    placement: Placement | None = None,
+    rules: Mapping[str, Any] = MappingProxyType({}),
+    **kwargs,
+) -> FlaxModule:
     """Return a Flax module as an `nn.Module`.
 
     Args:
@@ -87,19 +130,39 @@ def from_flax(module: Any, *example: Any, rngs: Any = None, train: str | None = 
         rngs: for Linen, the key or keys of ``init``; ``jax.random.key(0)`` by default.
         train: the name of the module's argument for training mode (``"train"``), or of the opposite
             (``"deterministic"``, ``"use_running_average"``); then `train()` and `eval()` set it.
+        placement: where to lay the tensors out: dims whose logical axis is one of its axes, or has one by ``rules``,
+            are split over it, all else is broadcast. By default arrays that are sharded over a mesh stay so, with their
+            names and layouts, and the others become broadcast there; without such arrays all are local.
+        rules: logical axis → axis of the placement, a tuple of them, or None; as in Flax's own rules.
         **kwargs: for Linen, further arguments of ``init``.
 
     Returns:
-        The module. Its inputs and outputs are tensors.
+        The module. Its inputs and outputs are tensors; ``logical_axes`` holds the axes that Flax's metadata names.
 
     Raises:
+        MixedTensorError: its arrays are sharded over several meshes.
+        SbpError: a rule names an axis that the placement has not.
         OpTypeError: it is no Flax module, or a Linen module cannot be initialised with these inputs.
     """
     if isinstance(module, nnx.Module):
-        return _from_nnx(module, train)
-    if isinstance(module, linen.Module):
-        return _from_linen(module, example, rngs, train, kwargs)
-    raise OpTypeError(
+        made = _from_nnx(module, train)
+    elif isinstance(module, linen.Module):
+        made = _from_linen(module, example, rngs, train, kwargs)
+    else:
+        raise _no_flax_module(module)
+    made._lay_out(placement, rules)
+    return made
+
+
+def _mesh_axes(spec: tuple, rules: Mapping[str, Any], placement: Placement) -> PartitionSpec:
+    """Return a spec of logical axes as one of a placement's axes."""
+    names = placement.axis_names
+    own = [rules.get(e, e if e in names else None) if isinstance(e, str) else e for e in spec]
+    return PartitionSpec(*own)
+
+
+def _no_flax_module(module) -> OpTypeError:
+    return OpTypeError(
         "nn.from_flax(module)",
         f"a {type(module).__name__}",
         "the module is a flax.nnx.Module or a flax.linen.Module",
@@ -140,10 +203,11 @@ def _from_nnx(module, train: str | None) -> FlaxModule:
     graph, params, rest = nnx.split(module, nnx.Param, ...)
     made = FlaxModule(type(module).__name__)
     held, held_tree = jax.tree_util.tree_flatten_with_path(params)
+    specs = jax.tree_util.tree_leaves(nnx.get_partition_spec(params))
     other, other_tree = jax.tree_util.tree_flatten_with_path(rest)
     keys = [_is_key(x) for _, x in other]
-    for path, value in held:
-        made._register_array(_names(path), value, True)
+    for (path, value), spec in zip(held, specs, strict=True):
+        made._register_array(_names(path), value, True, spec)
     for path, value in other:
         made._register_array(_names(path), _plain(value), False)
 
@@ -192,9 +256,10 @@ def _from_linen(module, example: tuple, rngs, train: str | None, kwargs: dict) -
     rest = {k: v for k, v in variables.items() if k != "params"}
     made = FlaxModule(type(module).__name__)
     held, held_tree = jax.tree_util.tree_flatten_with_path(params)
+    specs = jax.tree_util.tree_leaves(linen.get_partition_spec(params))
     other, other_tree = jax.tree_util.tree_flatten_with_path(rest)
-    for path, value in held:
-        made._register_array(_names(path), value, True)
+    for (path, value), spec in zip(held, specs, strict=True):
+        made._register_array(_names(path), value, True, spec)
     taken = {_names(path) for path, _ in held}
     for path, value in other:  # without the name of the collection, unless that makes two of a name
         name = _names(path)
