@@ -7,7 +7,6 @@ plans, with one logged line about the reason. A failure leaves optimizers and gr
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,9 +35,6 @@ from .repeated_layers import device_type
 from .step import GraphStep
 
 pipeline = LazyModule("sbpjax.graph.pipeline.program")  # most programs have one placement
-
-
-log = logging.getLogger("sbpjax.graph")
 
 
 def plan_with_layouts(
@@ -205,12 +201,13 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
     if found is not None and found.unsettled is not None:
         check_repeats(found, GraphStep(graph, state, {}), state, call)
     if found is None:
-        _announce(graph, key, call)
+        change = _find_change(graph, key, call)
         with pause_gc():
             found, step = _build_fitting_program(graph, state, call, options, zero)
         options = options_of(graph, state)  # a grid of devices may have been chosen
         # The state is laid out as planned, layers may be checkpointed now.
         key = _key(graph, state, call, options)
+        found.change = change
         found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
         own.debug.traced(graph, found)
         own.programs[key] = found
@@ -292,11 +289,11 @@ def _make_program(
     return made
 
 
-def _announce(graph: Any, key: Signature, call: Call) -> None:
-    """Log in one line why a further program is needed, or raise if none may be made."""
+def _find_change(graph: Any, key: Signature, call: Call) -> str:
+    """Return why a further program is needed, empty of the first one; raise if none may be made."""
     latest = graph._g.latest
     if latest is None:
-        return
+        return ""
     change = difference(latest[0], key, call.paths(graph.build), call.places)
     if graph.config.static_inputs:
         raise StaticInputError(
@@ -305,7 +302,7 @@ def _announce(graph: Any, key: Signature, call: Call) -> None:
             "config.set_static_inputs(True): one signature serves all calls",
             "pad the input to the first shape, or config.set_static_inputs(False)",
         )
-    log.warning("%s compiles anew: %s", graph.name, change)
+    return change
 
 
 def _keep_masters(optimizers: Sequence[Optimizer]) -> Callable[[], None]:

@@ -29,7 +29,7 @@ from sbpjax.errors import GraphConfigError, GraphError
 from sbpjax.graph.program.agreement import check_same_program
 from sbpjax.graph.program.outputs import Outputs
 from sbpjax.graph.program.passes import run_passes
-from sbpjax.graph.program.program import NO_SEED, UNSHARED, Options
+from sbpjax.graph.program.program import NO_SEED, UNSHARED, Options, log_change
 from sbpjax.graph.program.slots import StateSlot
 from sbpjax.graph.program.zero import Zero
 from sbpjax.sbp import multi_host
@@ -68,6 +68,7 @@ class PipelinedProgram:
         out_layouts: the layouts of its outputs.
         outputs: puts the outputs where they belong.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
+        change: as for other programs.
         plan: None: every task has its own.
         placement: None: every stage has its own.
         host_inputs: None: a pipeline is refused lookups that the host works out.
@@ -100,6 +101,7 @@ class PipelinedProgram:
         self.operation, self.options = operation, options
         self._agreed = self._met = False
         self.seconds: dict[str, float] = {}
+        self.change = ""
         self._compiled: Driver | None = None
         start = time.perf_counter()
         self.number_names = tuple(name for _, name in state.options)
@@ -156,6 +158,7 @@ class PipelinedProgram:
             self.driver.compile()
             self._compiled = self.driver
             self.seconds["compile"] = time.perf_counter() - start
+            log_change(self)
         return self._compiled
 
     def _agree(self) -> None:

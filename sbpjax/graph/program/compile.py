@@ -30,7 +30,7 @@ from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.outside_writes import check_arguments
-from sbpjax._core.tracing.signature import Call, signature_of
+from sbpjax._core.tracing.signature import Call, Signature, difference, signature_of
 
 from ..report_registry import REPORTS
 from .build_program import build_program, check_repeats
@@ -68,6 +68,7 @@ class Compiled:
         self._owners = state
         self._options = Options(lowering=lowering)
         self._programs: dict = {}
+        self._latest: Signature | None = None
         functools.update_wrapper(self, fn)
 
     @hide_mesh
@@ -125,7 +126,10 @@ class Compiled:
         if found is None:
             with pause_gc():
                 found = build_program(_reject_writes(self._fn, operation), state, call, self._options, operation)
+            if self._latest is not None:
+                found.change = difference(self._latest, key, call.paths(self._fn), call.places)
             self._programs[signature_of(call, state, self._fn, (self._options, casting))] = found
+        self._latest = key
         return found
 
 

@@ -11,6 +11,7 @@ an alias, two tensors of one array) is copied first, since a donated array is go
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 import time
@@ -49,6 +50,7 @@ from .on_engine import on_engine
 from .outputs import Outputs
 from .slots import StateSlot
 
+log = logging.getLogger("sbpjax.graph")
 NO_SEED = np.zeros(2, np.int64)
 
 
@@ -106,6 +108,7 @@ class Program:
         unsettled: the traced program, as text, of a program that stores tensors where its function may find them in the
             next call; None once such a call was traced and gave the same.
         seconds: how long each phase took: ``trace``, ``plan``, ``compile``.
+        change: the difference from the program before, empty of the first one; logged once it is compiled.
         scope: the module calls of a graph's trace, for `repr`.
         arguments: the arguments of that trace, without data.
         exported: of a program from files, the result of `jax.export`.
@@ -137,6 +140,7 @@ class Program:
     host_inputs: HostInputs | None = None
     unsettled: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    change: str = ""
     scope: Any = None
     arguments: Any = None
     pipeline: Any = None
@@ -191,7 +195,10 @@ class Program:
         """
         if self.options.engine is not None:
             if self._compiled is None:
+                start = time.perf_counter()
                 self._compiled = on_engine(self, self.options.engine)
+                self.seconds["compile"] = time.perf_counter() - start
+                log_change(self)
             return self._compiled
         if self.is_polymorphic:
             # XLA needs sizes: JAX compiles it for each that it is called with.
@@ -221,6 +228,7 @@ class Program:
             if to_run and spans:
                 multi_host.rendezvous(self.operation, self.placement.devices)  # some may have compiled longer
             self.seconds["compile"] = time.perf_counter() - start
+            log_change(self)
             # On the device once, since a NumPy array goes there every time.
             if self._present and not self.is_random:
                 self._no_seed = multi_host.put_replicated(NO_SEED, self._where(0))
@@ -350,6 +358,14 @@ class Program:
         for i in self.loose:
             if isinstance(inputs[i], jax.Array):
                 inputs[i] = multi_host.put_replicated(inputs[i], self.structs[i].sharding)
+
+
+def log_change(program: Any) -> None:
+    """Log in one line what was compiled after the first program, and how long it took."""
+    if program.change:
+        took = sum(program.seconds.values())
+        log.warning("%s compiled anew in %.1f s: %s", program.operation.removesuffix(".build"), took, program.change)
+        program.change = ""
 
 
 def _references(arrays: list, place: int) -> int:

@@ -1,5 +1,8 @@
 """Compiled steps: the numbers of eager execution, state in place, one program per signature."""
 
+import logging
+import re
+
 import numpy as np
 import pytest
 
@@ -257,3 +260,17 @@ def test_equal_layers_are_calls_of_one_function_on_one_cpu_device():
     assert len(calls) >= 2 * 3  # of forward and backward, the layers at the ends apart
     for p, value in zip(model.parameters(), expected):
         np.testing.assert_allclose(p.numpy(), value, rtol=RTOL, atol=1e-6)
+
+
+def test_further_compilations_are_logged_with_their_reason(caplog):
+    double = flow.compile(lambda x: x * 2)
+    with caplog.at_level(logging.WARNING, logger="sbpjax.graph"):
+        double(flow.ones(2))
+        assert caplog.messages == []
+        double(flow.ones(3))
+        double(flow.ones(2))  # known
+        double(flow.ones(4))
+    assert [re.sub(r"in [0-9.]+ s", "in s", text) for text in caplog.messages] == [
+        "compile(<lambda>) compiled anew in s: x: float32[2] → float32[3]",
+        "compile(<lambda>) compiled anew in s: x: float32[2] → float32[4]",
+    ]
