@@ -18,9 +18,13 @@ import jax
 import numpy as np
 
 from sbpjax._core.compiler.eager import global_ops
+from sbpjax._core.compiler.eager.background_compile import run_soon
+from sbpjax._core.compiler.eager.evaluator import first_use, setting
+from sbpjax._core.compiler.eager.evaluator.evaluated import may_evaluate
 from sbpjax._core.compiler.eager.options import compiler_options_of_update
 from sbpjax._core.compiler.launch import Launcher, checks_results
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
+from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.creation import like as likes
@@ -31,7 +35,7 @@ from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import META
 from sbpjax._core.tensor.handle.tensor import wrap
-from sbpjax._core.tensor.storage.exchange import Run, exchange, plan_writes
+from sbpjax._core.tensor.storage.exchange import ComputedResults, Run, exchange, plan_writes
 from sbpjax._core.tensor.storage.lazy_constant import lazy_full_like
 from sbpjax._core.tensor.storage.payload import (
     is_shared,
@@ -157,7 +161,7 @@ def run_of(
         if plan is None:
             put_all(targets, _compile_program(fn, static, ()).plain(*arrays))
             return []
-        return [Run(_compile_program(fn, static, _unshared_positions(targets, arrays, donated)).launcher, arrays, plan)]
+        return [Run(_launcher_of(fn, static, targets, arrays, donated), arrays, plan)]
     layouts = [target.layout for target in targets]
     given = [x.layout if isinstance(x, Tensor) else None for x in inputs]
     out_sbps = tuple([layout.codes for layout in layouts])
@@ -180,9 +184,24 @@ def run_on_device(fn: Callable, static: tuple, inputs: list, targets: list[Tenso
         results = _compile_program(fn, static, ()).plain(*arrays)
         put_all(targets, results[: len(targets)])
         return list(results[len(targets) :])
-    run = Run(_compile_program(fn, static, _unshared_positions(targets, arrays, donated)).launcher, arrays, plan)
+    run = Run(_launcher_of(fn, static, targets, arrays, donated), arrays, plan)
     exchange(run)
     return run.outs[len(targets) :]
+
+
+def _launcher_of(fn: Callable, static: tuple, targets: list[Tensor], arrays: list, donated: list[int]) -> Any:
+    """Return what runs a program in an exchange: its results, where NumPy computes them, else its launcher."""
+    program = _compile_program(fn, static, _unshared_positions(targets, arrays, donated))
+    if not setting.is_on():
+        return program.launcher
+    plain = _compile_program(fn, static, ())
+    results = plain.evaluate(arrays)
+    if results is None:
+        return program.launcher
+    if plain.is_half_evaluated:
+        structs = [_struct(x) if isinstance(x, jax.Array) else x for x in arrays]
+        run_soon(functools.partial(program.compiled, structs))
+    return ComputedResults(list(results))
 
 
 class _Program:
@@ -190,10 +209,21 @@ class _Program:
 
     Attributes:
         launcher: runs it.
+        is_half_evaluated: whether half of the calls that NumPy computes are over, for the arrays of the last one.
         plain: the same without options, for traces and for `jax.debug_nans`.
     """
 
-    __slots__ = ("_chosen", "_donate", "_function", "_is_update", "_lock", "launcher", "plain")
+    __slots__ = (
+        "_chosen",
+        "_donate",
+        "_evaluated",
+        "_function",
+        "_is_update",
+        "_lock",
+        "is_half_evaluated",
+        "launcher",
+        "plain",
+    )
 
     def __init__(self, fn: Callable, static: tuple, donate: tuple[int, ...]):
         keywords = dict(static)
@@ -206,7 +236,23 @@ class _Program:
         self._function, self._donate, self._lock = update, donate, threading.Lock()
         self.plain: Any = jit_without_mesh(update, donate_argnums=donate)
         self._chosen: Any = None
+        self._evaluated = LRUCache(8)
+        self.is_half_evaluated = False
         self.launcher = Launcher(self.compiled, fn.__name__)
+
+    @hide_mesh
+    def evaluate(self, arrays: list) -> Any:
+        """Return the results by NumPy, as for an op (`op_calls`); None where the compiled program has to run."""
+        if not may_evaluate():
+            return None
+        key = tuple([getattr(x, "aval", x.__class__) for x in arrays])
+        program = self._evaluated.find(key)
+        if program is None:
+            program = first_use.evaluate_traced(self._function.__name__, self.plain, arrays) or _COMPILED
+            self._evaluated.keep(key, program)
+        results = None if program is _COMPILED else program(arrays)
+        self.is_half_evaluated = results is not None and program.calls == program.half
+        return results
 
     @hide_mesh
     def compiled(self, arrays: Sequence) -> Any:
@@ -223,6 +269,9 @@ class _Program:
 @functools.lru_cache(maxsize=512)
 def _compile_program(fn: Callable, static: tuple, donate: tuple[int, ...]) -> _Program:
     return _Program(fn, static, donate)
+
+
+_COMPILED: Any = object()  # in a table of evaluated programs: it has to run
 
 
 class _Holder:

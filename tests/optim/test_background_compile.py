@@ -11,6 +11,8 @@ from sbpjax._core.tensor.storage.lazy_random import is_undrawn
 from sbpjax.optim import background_compile
 from tests.compiler.eager.test_background_compile import compiled, two_cores  # noqa: F401  (fixtures)
 
+pytestmark = pytest.mark.usefixtures("compiled_ops")
+
 
 def made(optimizer, dtype=flow.float32, sizes=(5, 3), **options):
     """Return parameters of shapes of their own, and an optimizer of two groups."""

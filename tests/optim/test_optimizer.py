@@ -155,7 +155,7 @@ def test_one_program_for_the_list_and_none_for_a_new_rate(name, layout, compilat
     assert made.count == 0
 
 
-def test_the_update_is_one_call(monkeypatch):
+def test_the_update_is_one_call(monkeypatch, compiled_ops):
     params = make(None)
     optimizer = optim.Adam([{"params": params[:1], "lr": 0.1}, {"params": params[1:], "lr": 0.2}])
     give_grads(params, values(1))
@@ -273,7 +273,7 @@ def test_a_payload_that_something_else_holds_survives_the_step():
     np.testing.assert_array_equal(alias.numpy(), params[1].detach().numpy())  # a view sees the update
 
 
-def test_the_update_writes_into_the_donated_memory():
+def test_the_update_writes_into_the_donated_memory(compiled_ops):
     params = make(None, [np.ones((256, 256), np.float32)])
     optimizer = optim.SGD(params, lr=0.1)
     give_grads(params, [np.ones((256, 256), np.float32)])

@@ -12,6 +12,9 @@ from collections.abc import Callable
 import jax
 from jax.interpreters import ad, mlir
 
+# Per primitive's name the function ``(*operands, platform, **params) -> results`` that it is lowered from.
+LOWERED: dict[str, Callable] = {}
+
 
 def register(primitive, shapes: Callable, run: Callable) -> None:
     """Give a primitive with several results its shapes and its lowering.
@@ -21,6 +24,7 @@ def register(primitive, shapes: Callable, run: Callable) -> None:
         shapes: the abstract values of its results, of those of its operands and of its parameters.
         run: ``(*operands, platform, **params) -> results``, traced where a program is lowered.
     """
+    LOWERED[primitive.name] = run
     primitive.multiple_results = True
     primitive.def_abstract_eval(shapes)
 

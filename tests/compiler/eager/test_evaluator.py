@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import warnings
 import weakref
 from types import SimpleNamespace
@@ -152,6 +154,69 @@ CASES |= {
         lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 2, 2), (1, 2, 1), "VALID", window_dilation=(1, 2, 1)),
         [X],
     ),
+    **{
+        f"conv {name}": (
+            lambda x, w, o=options, s=specs: lax.conv_general_dilated(
+                x, w, **{"padding": "SAME", **o}, dimension_numbers=s
+            ),
+            [normal(*x), normal(*w)],
+        )
+        for name, x, w, specs, options in (
+            ("2d", (2, 3, 7, 6), (4, 3, 3, 2), ("NCHW", "OIHW", "NCHW"), {"window_strides": (2, 1)}),
+            ("1d", (2, 7, 3), (3, 3, 5), ("NHC", "HIO", "NHC"), {"window_strides": (1,), "padding": [(2, -1)]}),
+            (
+                "3d",
+                (1, 2, 5, 4, 6),
+                (3, 2, 2, 2, 2),
+                ("NCDHW", "OIDHW", "NCDHW"),
+                {"window_strides": (1, 2, 1), "rhs_dilation": (2, 1, 3), "padding": "VALID"},
+            ),
+            (
+                "dilated",
+                (2, 3, 4, 4),
+                (4, 3, 3, 3),
+                ("NCHW", "OIHW", "NHWC"),
+                {"window_strides": (1, 1), "lhs_dilation": (2, 3), "padding": [(1, 2), (0, 1)]},
+            ),
+            (
+                "groups",
+                (2, 6, 5, 5),
+                (4, 3, 3, 3),
+                ("NCHW", "OIHW", "NCHW"),
+                {"window_strides": (1, 1), "feature_group_count": 2},
+            ),
+            (
+                "depthwise",
+                (2, 6, 5, 5),
+                (6, 1, 3, 3),
+                ("NCHW", "OIHW", "NCHW"),
+                {"window_strides": (1, 1), "feature_group_count": 6},
+            ),
+            (
+                "batch groups",
+                (6, 3, 5, 5),
+                (4, 3, 3, 3),
+                ("NCHW", "OIHW", "NCHW"),
+                {"window_strides": (1, 1), "batch_group_count": 2},
+            ),
+            ("empty", (0, 3, 5, 5), (4, 3, 3, 3), ("NCHW", "OIHW", "NCHW"), {"window_strides": (1, 1)}),
+        )
+    },
+    "conv of grads": (
+        jax.grad(lambda w, x: (lax.conv(x, w, (2, 2), "SAME") ** 2).sum(), (0, 1)),
+        [normal(4, 3, 3, 3), normal(2, 3, 8, 8)],
+    ),
+    "conv of grads, depthwise": (
+        jax.grad(
+            lambda w, x: (lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=4) ** 2).sum(),
+            (0, 1),
+        ),
+        [normal(8, 1, 3, 3), normal(2, 4, 8, 8)],
+    ),
+    "conv bf16": (
+        lambda x, w: lax.conv(x, w, (1, 1), "SAME"),
+        [normal(2, 3, 4, 4, dtype=ml_dtypes.bfloat16), normal(4, 3, 3, 3, dtype=ml_dtypes.bfloat16)],
+    ),
     "reduce_xor": (lambda x: lax.reduce_xor(x, (1,)), [WHOLES]),
     "squeeze": (lambda x: lax.squeeze(x[:1], (0,)), [X]),
     "name": (lambda x: checkpoint_name(x, "kept") + 1, [X]),
@@ -181,6 +246,8 @@ def test_a_primitive_has_the_values_of_xla(name):
             else:
                 rtol = TOLERANCE[want.dtype.name]
                 atol = rtol if name.startswith(("lgamma", "digamma")) else 1e-37  # they have zeros
+                if name.startswith("conv "):  # sums of numbers of both signs
+                    atol = rtol * np.abs(want).max(initial=0)
                 np.testing.assert_allclose(*_wide(got, want), rtol=rtol, atol=atol)
 
 
@@ -263,7 +330,7 @@ def test_sizes_of_one_and_zero_are_no_symbols(evaluated):
 @pytest.mark.parametrize("cores", [{0}, {0, 1}], ids=len)
 def test_a_program_is_compiled_once_its_calls_have_cost_that(evaluated, monkeypatch, cores):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cores)
-    monkeypatch.setattr(first_use, "_COMPILATION_NS", 8 * (10e3 + 2e3 + 128 * 128))
+    monkeypatch.setattr(first_use, "_COMPILATION_NS", 8 * (10e3 + 2e3 + 128 * 128) - 2e6)
     op, missed = evaluated(lambda x: x + 1), []
     op.misses.jitted = lambda arrays, jitted=op.misses.jitted: missed.append(arrays) or jitted(arrays)
     for x in (jnp.asarray(normal(128, 128)), jnp.asarray(normal(127, 128))):
@@ -414,3 +481,13 @@ def test_a_trace_reads_what_lies_outside_anew(evaluated):
         expected = (shift * 2).numpy()
         np.testing.assert_allclose(double(flow.zeros(4)).numpy(), expected, rtol=1e-6)
         shift.add_(1)
+
+
+@pytest.mark.parametrize(
+    ("first", "count"), [(0, 40), *[pytest.param(n, 500, marks=pytest.mark.exhaustive) for n in range(0, 50_000, 500)]]
+)
+def test_random_calls_have_the_values_of_xla(first, count):
+    """50,000 calls with their backwards run 10^5 programs."""
+    code = ["-m", "tests.compiler.eager.evaluator_sweep", str(first), str(count)]
+    done = subprocess.run([sys.executable, *code], capture_output=True, text=True, timeout=3600)
+    assert done.stdout.splitlines()[-1].endswith(" 0 differences"), done.stdout + done.stderr

@@ -95,14 +95,22 @@ def compile_backward(misses: Any, structs: list) -> None:
 
 def compile_soon(misses: Any, structs: list, at_once: bool = True) -> None:
     """Let another thread compile an op for inputs like these, if one is free."""
+    if cores() > 1 and len(_waiting) < _MOST_WAITING:
+        misses.ahead = BackgroundCompile(misses, structs, at_once)
+        _start(_waiting, misses.ahead)
+
+
+def run_soon(task: Callable[[], None]) -> None:
+    """Let another thread run a compilation when no op waits, if one is free."""
+    if cores() > 1:
+        _start(_behind, task)
+
+
+def _start(queue: deque, task: Any) -> None:
     global _threads
-    most = min(_MOST_THREADS, cores() - 1)
-    if most < 1 or len(_waiting) >= _MOST_WAITING:
-        return
-    misses.ahead = ahead = BackgroundCompile(misses, structs, at_once)
     with _lock:
-        _waiting.append(ahead)
-        if _threads >= most:
+        queue.append(task)
+        if _threads >= min(_MOST_THREADS, cores() - 1):
             return
         _threads += 1
     threading.Thread(target=_compile_queued, name="sbpjax-compile").start()

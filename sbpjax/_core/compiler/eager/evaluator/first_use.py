@@ -3,10 +3,11 @@
 The number of calls follows from the program alone, never from a clock, so that each run of a script makes the same
 choices and has the same bits:
 
-    calls = 50 ms / cost of a call,   cost = 10 us + 2 us an equation + 1 ns an element that an equation reads or writes
+    calls = (30 ms + 2 ms an equation) / cost of a call
+    cost of a call = 10 us + 2 us an equation + 1 ns an element that an equation reads or writes
 
-`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 4,200th call, a layer norm of 64 x 512
-at its 100th, and what takes 50 ms at once.
+`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 2,600th call, a layer norm of 64 x 512
+at its 120th, and what takes as long as compiling it at once.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .program import bind, program_of
 from .setting import is_on
 from .symbolic import Signature
 
-_COMPILATION_NS, _CALL_NS = 50e6, 10e3
+_COMPILATION_NS, _EQUATION_NS, _CALL_NS = 30e6, 2e6, 10e3
 _RANDOMS = "sbpjax._core.ops.randoms."
 
 
@@ -47,18 +48,33 @@ def program_for(op: Any, jitted: Any, arrays: Sequence) -> EvaluatedProgram | No
     if found is None:
         traced = jitted.trace(*arrays)
         found = (traced.jaxpr, traced.out_tree), {}
-    (closed, tree), sizes = found
+    return _evaluated_program(op.name, *found, device)
+
+
+def evaluate_traced(name: str, jitted: Any, arrays: Sequence) -> EvaluatedProgram | None:
+    """Return the evaluated program of a ``jax.jit`` function, as `program_for` that of an op."""
+    device = _device_of(arrays)
+    if device is None:
+        return None
+    traced = jitted.trace(*arrays)
+    return _evaluated_program(name, (traced.jaxpr, traced.out_tree), {}, device)
+
+
+def _evaluated_program(name: str, trace: tuple, sizes: dict[str, int], device: jax.Device) -> EvaluatedProgram | None:
+    closed, tree = trace
     run = program_of(closed, sizes)
     calls = _calls_of(run)
     if not calls:
         return None
     outs = [v.aval.update(shape=bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars]
-    return EvaluatedProgram(op.name, run, [v.aval.dtype for v in closed.jaxpr.invars], outs, tree, device, calls)
+    return EvaluatedProgram(name, run, [v.aval.dtype for v in closed.jaxpr.invars], outs, tree, device, calls)
 
 
 def _calls_of(run: Any) -> int:
     """Return how often a program is evaluated before it is compiled."""
-    return 0 if run is None else int(_COMPILATION_NS // (_CALL_NS + run.cost_ns))
+    if run is None:
+        return 0
+    return int((_COMPILATION_NS + _EQUATION_NS * run.equations) // (_CALL_NS + run.cost_ns))
 
 
 def is_evaluated(closed: ClosedJaxpr) -> bool:

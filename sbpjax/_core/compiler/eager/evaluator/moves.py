@@ -8,8 +8,8 @@ from .pointwise import rule
 
 
 @rule("reshape")
-def reshape(x, new_sizes, **_):
-    return x.reshape(new_sizes)
+def reshape(x, new_sizes, dimensions=None, **_):
+    return (x if dimensions is None else x.transpose(dimensions)).reshape(new_sizes)
 
 
 @rule("squeeze")

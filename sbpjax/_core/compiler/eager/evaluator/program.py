@@ -11,15 +11,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ClosedJaxpr, DropVar, JaxprEqn, Literal, is_symbolic_dim
+from sbpjax._core.ops.own_primitives import LOWERED
 from sbpjax._core.programs.primitives import CALLS
 
 from . import indexing, moves, products, reductions  # noqa: F401  they register their rules
 from .pointwise import RULES
 
 _STEP_NS = 2e3  # of a call of NumPy's
+_OF_CONVOLUTION = 50  # equations that take as long to compile as a convolution
 
 
 class _Builder:
@@ -29,7 +32,7 @@ class _Builder:
         self.sizes = sizes
         self.slots: list[Any] = []  # constants; None for computed values
         self.steps: list[tuple[Callable, tuple[int, ...], tuple[int, ...] | int]] = []
-        self.cost_ns = 0.0
+        self.cost_ns, self.equations = 0.0, 0
 
     def slot(self, value: Any = None) -> int:
         self.slots.append(value)
@@ -46,8 +49,8 @@ class _Builder:
 
         for eqn in jaxpr.eqns:
             name, reads = eqn.primitive.name, [read(v) for v in eqn.invars]
-            if name in CALLS:
-                inner = eqn.params[CALLS[name]]
+            if name in CALLS or name in LOWERED:
+                inner = eqn.params[CALLS[name]] if name in CALLS else _lowered(eqn, self.sizes)
                 closed = hasattr(inner, "consts")
                 outs = self.add(inner.jaxpr if closed else inner, inner.consts if closed else (), reads)
                 if outs is None:
@@ -67,8 +70,16 @@ class _Builder:
             params = {k: bind(v, self.sizes) for k, v in eqn.params.items()} if self.sizes else eqn.params
             step = functools.partial(rule, **params) if params else rule
             self.cost_ns += cost_of(eqn, self.sizes)
+            self.equations += _OF_CONVOLUTION if name == "conv_general_dilated" else 1
             self.steps.append((step, tuple(reads), tuple(outs) if eqn.primitive.multiple_results else outs[0]))
         return [read(v) for v in jaxpr.outvars]
+
+
+def _lowered(eqn: JaxprEqn, sizes: dict[str, int]) -> ClosedJaxpr:
+    """Return the jaxpr of one of our own primitives, in its form for other platforms, which has one convolution."""
+    structs = [jax.ShapeDtypeStruct(bind(v.aval.shape, sizes), v.aval.dtype) for v in eqn.invars]
+    params = {name: bind(value, sizes) for name, value in eqn.params.items()}
+    return jax.make_jaxpr(functools.partial(LOWERED[eqn.primitive.name], platform="", **params))(*structs)
 
 
 def bind(value: Any, sizes: dict[str, int]) -> Any:
@@ -98,6 +109,12 @@ def cost_of(eqn: JaxprEqn, sizes: dict[str, int]) -> float:
         shape = bind(eqn.invars[0].aval.shape, sizes)
         products = math.prod(bind(eqn.outvars[0].aval.shape, sizes)) * math.prod([shape[d] for d in sums])
         return _STEP_NS + elements + products * (0.05 if eqn.outvars[0].aval.dtype.kind == "f" else 1)
+    if name == "conv_general_dilated":
+        specs, filters = eqn.params["dimension_numbers"], bind(eqn.invars[1].aval.shape, sizes)
+        outputs = math.prod(bind(eqn.outvars[0].aval.shape, sizes))
+        window = math.prod(filters) // (filters[specs.rhs_spec[0]] or 1)
+        columns = outputs * window * _groups(eqn) // (filters[specs.rhs_spec[0]] or 1)
+        return _STEP_NS + 2 * columns + 0.05 * outputs * window
     if name.startswith("reduce_window"):
         elements *= math.prod(eqn.params["window_dimensions"])
     elif name.startswith("scatter"):
@@ -105,10 +122,14 @@ def cost_of(eqn: JaxprEqn, sizes: dict[str, int]) -> float:
     return _STEP_NS + elements * _SLOW_NS.get(name, 1)
 
 
+def _groups(eqn: JaxprEqn) -> int:
+    return eqn.params["feature_group_count"] * eqn.params["batch_group_count"]
+
+
 def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
     """Return a function of NumPy arrays that computes a jaxpr and returns a list; None if a primitive has no rule.
 
-    Its attribute ``cost_ns`` is what a call costs, see `cost_of`.
+    Its attributes are ``equations``, a count, and ``cost_ns``, what a call costs, see `cost_of`.
 
     Args:
         closed: the jaxpr.
@@ -138,7 +159,7 @@ def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
                     env[i] = None
         return [_copy_if_shared(np.asarray(env[i], dtype), arrays) for i, dtype in zip(outputs, dtypes, strict=True)]
 
-    run.cost_ns = builder.cost_ns  # type: ignore[attr-defined]
+    run.cost_ns, run.equations = builder.cost_ns, builder.equations  # type: ignore[attr-defined]
     return run
 
 
