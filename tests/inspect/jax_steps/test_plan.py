@@ -282,3 +282,27 @@ def test_init_makes_parameters_where_the_plan_wants_them():
     found = planned(2, 4)
     params = jax.jit(lambda: init(64, 256, 256, 16), out_shardings=found.in_shardings[0])()
     assert params["l1"]["w"].sharding == found.in_shardings[0]["l1"]["w"]
+
+
+def test_the_text_of_a_plan_and_of_its_report():
+    found = planned(2, 4)
+    assert repr(found).startswith("plan of train_step over data 2 × model 4: ") and "collectives" in repr(found)
+    text = str(found.report)
+    for part in (
+        "data parallel × tensor parallel",
+        "params.l1.w",
+        "P('model', 'data')",
+        "all_gather(model)",
+        "cases.py:",
+    ):
+        assert part in text, text
+    assert "your own" not in text
+
+
+def test_shardings_of_the_arguments_are_compared():
+    mesh = make_mesh(8)
+    params, state, x, y = arguments()
+    divided = jax.device_put((x, y), NamedSharding(mesh, P("data")))
+    report = plan(train_step, params, state, *divided, mesh=mesh).report
+    assert report["your own"].bytes == report["data parallel"].bytes
+    assert report["found"].time_us <= report["your own"].time_us

@@ -18,7 +18,9 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.inspect.auto.cost_summary import totals
 from sbpjax._core.inspect.auto.sensitivity import LayoutSensitivity, sensitivity
+from sbpjax._core.inspect.display import bytes_text, microseconds
 from sbpjax._core.inspect.plan_table import Explanation
 from sbpjax._core.inspect.traffic import Traffic, traffic
 from sbpjax._core.planner.prices.cost import CostModel, preset
@@ -214,7 +216,11 @@ class StepPlan:
         return sharding_of(self._problem, self.plan).save(_json(path, "plan.save"))
 
     def __repr__(self) -> str:
-        return str(self.report)
+        found = totals(self._problem, self.plan, "found")
+        return (
+            f"plan of {self._step.signature.title} over {self._axes.title}: {microseconds(found.time_us)}, "
+            f"{bytes_text(found.bytes)} in {found.collectives} collectives, {bytes_text(found.memory_bytes)} per device"
+        )
 
 
 # -- pins --------------------------------------------------------------------------------------------------------------
