@@ -49,7 +49,7 @@ STATED = {
 # function per kind of layer anyway (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
 # Those of several CPU ranks have the collectives of every layer between the calls: 16 layers compile 2.5 times as long
 # as 4, and a loop takes 0.88 to 1.05 times the time of the calls (`benchmarks/depth.py`).
-_MANY_LAYERS, _MANY_ON_ONE_CPU, _MANY_ON_CPUS = 16, 40, 8
+_MANY_LAYERS, _MANY_ON_ONE_CPU, _MANY_ON_CPUS = 16, 40, 10
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
 
