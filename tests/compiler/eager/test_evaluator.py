@@ -223,6 +223,7 @@ CASES |= {
     "copy": (lambda x: lax.copy_p.bind(x) + 1, [X]),
     "complex": (lambda x, y: lax.complex(x, y), [X, -X]),
     "complex of a scalar": (jax.grad(lambda x: jnp.abs(lax.complex(x, x) * 1j).sum()), [X]),
+    "expm1 of complex": (lax.expm1, [np.complex64([np.inf, -np.inf, 0.5, 1 + 2j, 1e-3j])]),
     "stop_gradient": (lambda x: lax.stop_gradient(x) + 1, [X]),
     "subtract at": (lambda x, i: x.at[i].subtract(1.5), [X, np.int32([2, 2, 0])]),
     "window min": (lambda x: lax.reduce_window(x, np.inf, lax.min, (1, 2, 2), (1, 2, 1), "VALID"), [X]),

@@ -67,7 +67,7 @@ _EXACT: dict[str, Callable] = {
     "nextafter": np.nextafter,
 }  # fmt: skip
 _FLOAT: dict[str, Callable] = {
-    "exp": np.exp, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
+    "exp": np.exp, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "atan2": np.arctan2, "floor": np.floor, "ceil": np.ceil, "cbrt": np.cbrt,
@@ -82,6 +82,13 @@ _SPECIAL: dict[str, Callable] = {
 RULES |= {name: _ignore_params(function) for name, function in _EXACT.items()}
 RULES |= {name: _compute_in_float32(function) for name, function in _FLOAT.items()}
 RULES |= {name: _in_float64(function) for name, function in _SPECIAL.items()}
+
+
+@rule("expm1")
+def expm1(x, **_):
+    if x.dtype.kind == "c":  # NumPy's of infinity is not a number
+        return np.where(x.imag == 0, np.expm1(x.real), np.expm1(x)).astype(x.dtype)
+    return _compute_in_float32(np.expm1)(x)
 
 
 @rule("stop_gradient", "copy", "name")
