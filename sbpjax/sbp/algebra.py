@@ -122,7 +122,9 @@ def _parse_entry(entry, value) -> int:
     )
 
 
-def parse(value, grid: Any, ndim: int | None = None, *, allow_free: bool = False) -> tuple[int, ...]:
+def parse(
+    value, grid: Any, ndim: int | None = None, *, allow_free: bool = False, names: tuple[str, ...] | None = None
+) -> tuple[int, ...]:
     """Return the codes of an sbp given in any accepted form.
 
     Args:
@@ -131,6 +133,7 @@ def parse(value, grid: Any, ndim: int | None = None, *, allow_free: bool = False
             out are broadcast.
         grid: the placement; or a hierarchy, whose axes have the names ``a0``, ``a1``, ….
         ndim: the number of dims of the tensor; None if not known yet.
+        names: the names of the axes, instead of those of ``grid``.
         allow_free: accept entries that the plan decides, as `FREE`; for pins in a program that is being traced.
 
     Raises:
@@ -144,7 +147,7 @@ def parse(value, grid: Any, ndim: int | None = None, *, allow_free: bool = False
     elif isinstance(value, str):
         entries = value.replace("(", "").replace(")", "").split(",")
     elif isinstance(value, _BY_AXIS):
-        entries = _entries_by_axis(value, grid)
+        entries = _entries_by_axis(value, grid, names or axis_names(grid))
     else:
         entries = value if isinstance(value, (tuple, list, Sequence)) else (value,)
     codes = tuple([e.code if e.__class__ is sbp else _parse_entry(e, value) for e in entries])
@@ -188,8 +191,7 @@ def axis_names(grid) -> tuple[str, ...]:
     return tuple(f"a{i}" for i in range(len(grid))) if grid.__class__ is tuple else grid.axis_names
 
 
-def _entries_by_axis(value, grid) -> list[sbp]:
-    names = axis_names(grid)
+def _entries_by_axis(value, grid, names: tuple[str, ...]) -> list[sbp]:
     if isinstance(value, dict):
         unknown, found = [n for n in value if n not in names], value
     else:

@@ -179,3 +179,36 @@ def test_names_pass_through_files(mesh, p, tmp_path):
     found = flow.checkpoint.load(tmp_path / "a", placement=p, sbp={"model": sbp.split(1)})
     assert found["x"].sbp == (sbp.broadcast, sbp.split(1)) and found["x"].placement.mesh == mesh
     assert found["where"].axis_names == NAMES
+
+
+def test_reports_and_plan_files_have_the_names(p, tmp_path):
+    model = nn.Linear(8, 8).to_global(p, {"model": sbp.split(0)})
+
+    class Step(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+            self.add_optimizer(optim.SGD(model.parameters(), lr=0.1))
+            self.config.enable_auto_parallel()
+
+        def build(self, x):
+            loss = self.model(x).sum()
+            loss.backward()
+            return loss
+
+    x = flow.ones(8, 8, placement=p, sbp={"data": sbp.split(0)})
+    graph = Step()
+    graph(x)
+    text = str(graph.explain(level=2))
+    assert "(data)" in text and "(a0)" not in text
+    assert "all_gather(model)" in str(flow.explain(lambda a: a.to_global(sbp="B,B") + 1, x.to_global(sbp="B,S0")))
+    for name in ("plan.json", "plan.py"):
+        plan = flow.auto.load(graph.auto_parallel_report().save(tmp_path / name))
+        assert plan.axis_names == NAMES
+    (tmp_path / "own.py").write_text(
+        'HIERARCHY = (2, 4)\nAXIS_NAMES = ("data", "model")\nPARAMETERS = {"model.weight": {"model": "S1"}}\n'
+    )
+    assert flow.auto.load(tmp_path / "own.py").find("parameter", "model.weight") == (-1, 1)
+    (tmp_path / "own.py").write_text('HIERARCHY = (2, 4)\nAXIS_NAMES = ("data",)\nPARAMETERS = {}\n')
+    with pytest.raises(SbpError, match=r"AXIS_NAMES \('data',\), not a name for each of 2 axes"):
+        flow.auto.load(tmp_path / "own.py")

@@ -84,7 +84,7 @@ class Communication(Explanation):
                 "a program on one device moves nothing between devices",
                 "x.to_global(placement, sbp)",
             )
-        super().__init__(program.plan, graph.name)
+        super().__init__(program.plan, graph.name, program.placement.axis_names)
         state, prices = State(owners_of(graph)), of_placement(program.placement)
         self.problem = problem_of_program(graph, state, program)
         self.axes = _axes(self.problem, program.plan)
@@ -93,7 +93,7 @@ class Communication(Explanation):
         # Of a graph with one module, names begin in it: `blocks.0.up`, not `model.blocks.0.up`; but not with a number.
         root = self.names.roots[0] if len(self.names.roots) == 1 else ""
         self._root = "" if f"{root}.0" in self.names.modules else f"{root}."
-        self.moves = Moves(program.plan, self.names, prices, values, self.axes).found()
+        self.moves = Moves(program.plan, self.names, prices, values, self.axes, self.axis_names).found()
         self.traffic: Traffic | None = traffic_of(program) if check else None
         self.platform = program.placement.type
         self.launches = planned_launches(program.plan, program.placement)

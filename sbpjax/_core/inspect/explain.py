@@ -43,7 +43,7 @@ def explain(fn: Callable, *args, state=(), **kwargs) -> Explanation:
             "a plan is about tensors on a placement; a program on one device moves nothing",
             "x.to_global(placement, sbp)",
         )
-    return Explanation(plan, name)
+    return Explanation(plan, name, compiled.placement(*args, **kwargs).axis_names)
 
 
 def visualize(x: Tensor) -> Picture:

@@ -51,6 +51,7 @@ class Move:
         value: the parameter to which the value belongs: ``gradient of model.up.weight``, or ``""``.
         purpose: the purpose, such as `GRADIENTS`.
         us: the modelled time of its collectives in one step.
+        axis_names: the names of the mesh axes.
     """
 
     module: str
@@ -65,6 +66,7 @@ class Move:
     value: str = ""
     purpose: str = ""
     us: float = 0.0
+    axis_names: tuple[str, ...] = ()
 
     @property
     def boxing(self) -> str:
@@ -74,7 +76,7 @@ class Move:
     @property
     def collective(self) -> str:
         """The collectives, with the mesh axis of each."""
-        return " + ".join(f"{kind}(a{axis})" for kind, axis in self.steps) or "of its body"
+        return " + ".join(f"{kind}({self.axis_names[axis]})" for kind, axis in self.steps) or "of its body"
 
     @property
     def owner_label(self) -> str:
@@ -118,6 +120,7 @@ class Moves:
         prices: the prices of the devices and their links.
         values: value → the parameter to which it belongs.
         axes: the parts of the step that each mesh axis divides.
+        axis_names: the names of the mesh axes; by default ``a0``, ``a1``, ….
     """
 
     def __init__(
@@ -127,7 +130,9 @@ class Moves:
         prices: CostModel,
         values: Mapping[Any, str] = MappingProxyType({}),
         axes: tuple[Axis, ...] = (),
+        axis_names: tuple[str, ...] = (),
     ) -> None:
+        self._axis_names = axis_names or algebra.axis_names(plan.sizes)
         self._plan, self._names, self._prices, self._values, self._axes = plan, names, prices, values, axes
         self._makers: dict[Var, str] = {}
         self._expert_modules: set[str] = set()
@@ -164,7 +169,7 @@ class Moves:
                 f"{algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}",
                 tuple((_kind(s.kind), s.axis) for s in b.steps), b.bytes, b.times, b.reader, b.line, value,
                 self._purpose(place.module, self._makers.get(b.value, ""), value, b.reader, b.shape, axis),
-                self._prices.collectives_us(b.steps) * b.times,
+                self._prices.collectives_us(b.steps) * b.times, self._axis_names,
             )  # fmt: skip
 
     def _inside(self, plan: Plan, times: int, around: str) -> Iterable[Move]:
@@ -183,7 +188,7 @@ class Moves:
                     place.module, place.backward, f"{short_dtype(str(aval.dtype))}{list(aval.shape)}", "inside the op",
                     tuple(dict.fromkeys((_kind(m.kind), m.axis) for m in moved)), count * times, times, name,
                     source_line(eqn), "", self._purpose(place.module, "", "", name, aval.shape, axis),
-                    self._prices.interconnect_us(count) * times,
+                    self._prices.interconnect_us(count) * times, self._axis_names,
                 )  # fmt: skip
 
     def _purpose(self, module: str, maker: str, value: str, reader: str, shape: tuple, axis: int) -> str:

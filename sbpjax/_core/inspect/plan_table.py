@@ -33,10 +33,15 @@ class Explanation(DisplayedReport):
     Attributes:
         plan: the plan.
         title: the planned program.
+        axis_names: the names of the placement's axes; by default ``a0``, ``a1``, ….
     """
 
     plan: Plan
     title: str = "program"
+    axis_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.axis_names = self.axis_names or algebra.axis_names(self.plan.sizes)
 
     @property
     def boxings(self) -> list[Boxing]:
@@ -61,7 +66,7 @@ class Explanation(DisplayedReport):
         return [
             (
                 f"{short_dtype(b.dtype)}{list(b.shape)} {algebra.nd_name(b.source)} → {algebra.nd_name(b.target)}",
-                " + ".join(f"{COLLECTIVES.get(s.kind, s.kind)}(a{s.axis})" for s in b.steps),
+                " + ".join(f"{COLLECTIVES.get(s.kind, s.kind)}({self.axis_names[s.axis]})" for s in b.steps),
                 str(b.bytes),
                 b.reader,
                 b.line,

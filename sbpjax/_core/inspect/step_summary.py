@@ -92,7 +92,7 @@ def _stored_only(report: Communication, usual: UsualTraffic, axis: int) -> str:
     kept = usual.activations([positions[name] for name in names]) if axis == usual.axis else 0
     largest = max(fold_layers([(report.shorten(name), "") for name in sorted(names)]), key=lambda row: row[2])[0]
     weights = f"{len(names)} weights ({largest}, …) are" if len(names) > 1 else f"{largest} is"
-    text = f"{weights} stored split over a{axis}, but gathered for use: {bytes_text(size)}."
+    text = f"{weights} stored split over {report.axis_names[axis]}, but gathered for use: {bytes_text(size)}."
     if kept > size:
         text += f" Computing with their parts, as Megatron-LM does, would send {bytes_text(kept)} of activations."
     elif kept:
@@ -105,7 +105,7 @@ def _gathered_rows(report: Communication, axis: int) -> str:
     size = sum(m.bytes for m in report.moves if m.purpose == moves.INPUTS and ("all_gather", axis) in m.steps)
     if not size or size < _SMALL * report.bytes:
         return ""
-    text = f"Arguments are split over a{axis}, but gathered for use: {bytes_text(size)}."
+    text = f"Arguments are split over {report.axis_names[axis]}, but gathered for use: {bytes_text(size)}."
     return f"{text} With few rows that sends less than the gradients of weights; more rows a step stay split."
 
 

@@ -53,6 +53,7 @@ class Sharding:
 
     Attributes:
         hierarchy: the placement's.
+        axis_names: the names of its axes, in whose terms a file may give an nd-sbp: ``{"data": "S0"}``.
         entries: kind → name or pattern → nd-sbp, in the order of the file.
         notes: kind → name or pattern → the comment after it in the file.
         title: the title of the planned step.
@@ -62,6 +63,7 @@ class Sharding:
     entries: Mapping[str, Mapping[str, Codes]]
     notes: Mapping[str, Mapping[str, str]] = field(default_factory=dict, compare=False)
     title: str = field(default="step", compare=False)
+    axis_names: tuple[str, ...] | None = field(default=None, compare=False)
 
     def __hash__(self) -> int:
         return hash((self.hierarchy, self._items()))
@@ -157,6 +159,8 @@ class Sharding:
     def as_dict(self) -> dict:
         """Return the plan for JSON."""
         found: dict[str, Any] = {"format": _FORMAT, "title": self.title, "hierarchy": list(self.hierarchy)}
+        if self.axis_names is not None:
+            found["axis_names"] = list(self.axis_names)
         for kind, (section, _) in _SECTIONS.items():
             if kind in self.entries:
                 found[section.lower()] = {n: algebra.nd_name(c) for n, c in self.entries[kind].items()}
@@ -177,6 +181,7 @@ class Sharding:
             '"""',
             "",
             f"HIERARCHY = {tuple(map(int, self.hierarchy))}",
+            *([] if self.axis_names is None else [f"AXIS_NAMES = {self.axis_names}"]),
         ]
         for kind, (section, about) in _SECTIONS.items():
             if kind not in self.entries:
@@ -221,8 +226,18 @@ def load(path: str | Path) -> Sharding:
     if "HIERARCHY" not in data or not sections:
         raise _no_plan(path, f"the names {sorted(k for k in data if k.isupper())}")
     hierarchy = _sizes(data["HIERARCHY"], path)
-    entries = {kind: _table(table, hierarchy, _SECTIONS[kind][0], path) for kind, table in sections.items()}
-    return Sharding(hierarchy, entries, title=str(data.get("TITLE", path.stem)))
+    names = _axis_names(data.get("AXIS_NAMES"), hierarchy, path)
+    entries = {kind: _table(table, hierarchy, names, _SECTIONS[kind][0], path) for kind, table in sections.items()}
+    return Sharding(hierarchy, entries, title=str(data.get("TITLE", path.stem)), axis_names=names)
+
+
+def _axis_names(names: Any, hierarchy: tuple[int, ...], path: Path) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    found = tuple(names) if isinstance(names, (list, tuple)) else ()
+    if len(found) != len(hierarchy) or len(set(map(str, found))) != len(found) or {type(n) for n in found} != {str}:
+        raise _no_plan(path, f"AXIS_NAMES {str(names)[:80]}, not a name for each of {len(hierarchy)} axes")
+    return found
 
 
 def _sizes(hierarchy: Any, path: Path) -> tuple[int, ...]:
@@ -232,12 +247,14 @@ def _sizes(hierarchy: Any, path: Path) -> tuple[int, ...]:
     return sizes
 
 
-def _table(table: Any, hierarchy: tuple[int, ...], section: str, path: Path) -> dict[str, Codes]:
+def _table(
+    table: Any, hierarchy: tuple[int, ...], names: tuple[str, ...] | None, section: str, path: Path
+) -> dict[str, Codes]:
     """Return the entries of a section."""
     if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
         raise _no_plan(path, f"{section} of type {type(table).__name__}, not a table of names and layouts")
     try:
-        return {name: algebra.parse(sbp, hierarchy) for name, sbp in table.items()}
+        return {name: algebra.parse(sbp, hierarchy, names=names) for name, sbp in table.items()}
     except SbpError:
         raise
     except Exception as error:  # a layout may be of any type that JSON has
@@ -257,7 +274,8 @@ def sharding_of(problem: PlanningProblem, plan: Plan) -> Sharding:
         entries.setdefault(row.kind, {})[row.name] = row.codes
         count = f"{len(row.names)} × " if len(row.names) > 1 else ""
         notes.setdefault(row.kind, {})[row.name] = f"{count}{list(row.shape)} {row.dtype}"
-    return Sharding(problem.sizes, entries, notes, problem.title)
+    names = problem.placement.axis_names if problem.placement.named else None
+    return Sharding(problem.sizes, entries, notes, problem.title, names)
 
 
 def _split_ambiguous_rows(rows: list[TensorRow], names: list[str] | None) -> Iterable[TensorRow]:

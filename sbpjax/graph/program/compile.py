@@ -81,6 +81,10 @@ class Compiled:
         """Return the plan of the program for these arguments, None for a program on one device; nothing runs."""
         return self._prepare_call(args, kwargs)[2].plan
 
+    def placement(self, *args, **kwargs):
+        """Return the placement of the program for these arguments, None for one on one device; nothing runs."""
+        return self._prepare_call(args, kwargs)[2].placement
+
     def lower(self, *args, **kwargs):
         """Return the `jax.stages.Lowered` of the program for these arguments; nothing runs."""
         return self._prepare_call(args, kwargs)[2].lower()

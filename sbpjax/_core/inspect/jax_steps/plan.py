@@ -191,7 +191,7 @@ class StepPlan:
 
     def explain(self) -> Explanation:
         """Return the plan as tables: the strategy of every equation, and every conversion with its source line."""
-        return Explanation(self.plan, self._step.signature.title)
+        return Explanation(self.plan, self._step.signature.title, self._axes.names)
 
     def sensitivity(self, name: str, layout: Any) -> LayoutSensitivity:
         """Return the cost of another layout for one tensor, everything else planned anew.

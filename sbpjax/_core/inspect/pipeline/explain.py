@@ -86,7 +86,9 @@ class PipelineCommunication(DisplayedReport):
         self.tasks: list[tuple[int, str, int, int, list]] = []
         for task, name, times in named_tasks(pipeline):
             plan = task.program.plan
-            moves = [m for m in Moves(plan, names, of_placement(task.task.placement)).found() if m.bytes]
+            place = task.task.placement
+            found = Moves(plan, names, of_placement(place), axis_names=place.axis_names).found()
+            moves = [m for m in found if m.bytes]
             self.tasks.append((self._stages.index(task.task.placement), name, plan.bytes, times, moves))
 
     @property
