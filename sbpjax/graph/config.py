@@ -47,8 +47,8 @@ STATED = {
 
 # From this many iterations on, a loop is worth the stacks of its saved values. Programs of one CPU device call one
 # function per kind of layer anyway (`_core.programs.outline`), and a loop of 24 layers takes 1.2 times their time.
-# Those of several CPU ranks have the collectives of every layer between the calls: 16 layers compile 2.5 times as long
-# as 4, and a loop takes 0.88 to 1.05 times the time of the calls (`benchmarks/depth.py`).
+# Those of several CPU ranks have the collectives of every layer between the calls: the first call of 16 layers takes
+# 1.6 times that of 4, and a loop's step 0.88 to 1.05 times that of calls (`benchmarks/results/performance.md`).
 _MANY_LAYERS, _MANY_ON_ONE_CPU, _MANY_ON_CPUS = 16, 40, 10
 
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
