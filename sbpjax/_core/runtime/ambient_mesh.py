@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
+from itertools import chain, starmap
 from typing import Any, TypeVar
 
 import jax
@@ -28,6 +29,7 @@ from sbpjax._core.jax_private import (
     unset,
     with_cache_miss,
 )
+from sbpjax._core.runtime.context_exit import ContextExit
 from sbpjax.errors import MixedTensorError
 
 _F = TypeVar("_F", bound=Callable)
@@ -42,19 +44,27 @@ def ambient_mesh() -> jax.sharding.Mesh | None:
     return None if mesh is unset or mesh is None or mesh.empty else mesh
 
 
+class _RestoredMesh:
+    """A ``with`` block that restores the ambient mesh at its end, which no interrupt can divide."""
+
+    __slots__ = ("_devices", "_mesh")
+
+    def __init__(self) -> None:
+        self._mesh, self._devices = [(_mesh_of_thread(),)], [(_devices_of_thread(),)]
+
+    def __enter__(self) -> None:
+        """Change nothing: the block sets the mesh, since an interrupt in here would skip the end."""
+
+    __exit__ = ContextExit(lambda self: chain(starmap(_set_mesh, self._mesh), starmap(_set_devices, self._devices)))
+
+
 @contextlib.contextmanager
 def without_mesh():
     """Run the block without the ambient mesh, in a trace too: what is traced there is no part of the user's program."""
-    mesh, devices = _mesh_of_thread(), _devices_of_thread()
-    try:
+    with _RestoredMesh():
         _set_mesh(unset)
         _set_devices(unset)
         yield
-    finally:
-        try:
-            _set_mesh(mesh)
-        finally:
-            _set_devices(devices)
 
 
 @contextlib.contextmanager
@@ -116,20 +126,12 @@ def hide_mesh(function: _F) -> _F:
 
     @functools.wraps(function)
     def hidden(*args, **options):
-        # Both values are read before one is set, and restored in a ``finally`` each: no interrupt leaves the mesh
-        # hidden.
-        mesh, devices = _mesh_of_thread(), _devices_of_thread()
-        if mesh is unset or not trace_state_clean():
+        if _mesh_of_thread() is unset or not trace_state_clean():
             return function(*args, **options)
-        try:
+        with _RestoredMesh():
             _set_mesh(unset)
             _set_devices(unset)
             return function(*args, **options)
-        finally:
-            try:
-                _set_mesh(mesh)
-            finally:
-                _set_devices(devices)
 
     return hidden  # type: ignore[return-value]
 
