@@ -62,7 +62,7 @@ class Options:
     """
 
     layout: str = "2d"
-    steps: int = 800
+    steps: int = 400
     batch: int = 32
     lr: float = 2e-3
     warmup: int = 50
@@ -246,15 +246,21 @@ def train(options: Options, out: Path, resume: bool = False, text: str | None = 
     tokens_per_step = options.batch * options.model.context
     with progress_bar() as bar:
         task = bar.add_task("training", total=options.steps, completed=trainer.step, loss=float("nan"), speed=0.0)
-        started, first = time.perf_counter(), trainer.step
+        started = printed = time.perf_counter()
+        first = trainer.step
         while trainer.step < options.steps:
             loss = trainer.advance().item()
             history.train[trainer.step] = loss
+            now = time.perf_counter()
             if trainer.step == first + 1:
-                started = time.perf_counter()  # the first step compiled
+                bar.console.print(f"step {trainer.step:5d}   training {loss:.4f}   compiled in {now - started:.1f} s")
+                started = printed = now
             done = trainer.step - first - 1
-            speed = done * tokens_per_step / max(time.perf_counter() - started, 1e-9)
+            speed = done * tokens_per_step / max(now - started, 1e-9)
             bar.update(task, completed=trainer.step, loss=loss, speed=speed)
+            if not bar.console.is_terminal and now - printed > 8:  # without a terminal there is no bar
+                bar.console.print(f"step {trainer.step:5d}   training {loss:.4f}   {speed:,.0f} tokens/s")
+                printed = now
             if trainer.step % options.eval_every == 0 or trainer.step == options.steps:
                 history.valid[trainer.step] = valid = trainer.validate()
                 bar.console.print(f"step {trainer.step:5d}   training {loss:.4f}   validation {valid:.4f}")
