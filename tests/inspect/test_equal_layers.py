@@ -51,9 +51,9 @@ def test_a_step_of_many_layers_is_told_in_few_rows():
             return loss
 
     x = TensorSpec((512, 8), placement=place, sbp=["S0"])
-    few, many = (Train(layers).explain(x, check=False, level=2) for layers in (8, 32))
-    assert sum(move.bytes > 0 for move in many.moves) >= 64  # a weight and a bias each
+    few, many = (Train(layers).explain(x, check=False, level=2) for layers in (4, 9))  # from 10 on a loop
+    assert sum(move.bytes > 0 for move in many.moves) == 18  # a weight and a bias each
     assert len(str(few).splitlines()) == len(str(many).splitlines())
-    (row,) = (line for line in str(many).splitlines() if line.endswith("gradient of model.0–31.weight"))
+    (row,) = (line for line in str(many).splitlines() if line.endswith("gradient of model.0–8.weight"))
     sent = sum(move.bytes for move in many.moves if move.value.endswith("weight"))
-    assert sent == 32 * 8 * 8 * 4 and f" {sent:,}     32  " in row
+    assert sent == 9 * 8 * 8 * 4 and f" {sent:,}      9  " in row

@@ -99,6 +99,7 @@ def constant(x: Tensor):
     Raises:
         MixedTensorError: a global tensor inside `jax.shard_map`.
     """
+    x = x if x._cell is None else x._fresh()
     layout = x._layout
     if layout is None:
         return x._array
