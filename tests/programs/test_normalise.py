@@ -61,21 +61,6 @@ def test_hints_are_dropped():
     assert found == ["sin", "add"]
 
 
-def test_readers_of_a_value_share_its_cast_and_its_gather():
-    def gate_and_up(x, gate, up):  # autocasting casts x for each product
-        hidden = jnp.sin(x)
-        return hidden.astype(jnp.bfloat16) @ gate, hidden.astype(jnp.bfloat16) @ up, hidden.astype(jnp.float16)
-
-    shapes = [
-        jax.ShapeDtypeStruct(s, t) for s, t in (((8, 64), "float32"), ((64, 256), "bfloat16"), ((64, 256), "bfloat16"))
-    ]
-    program = normalise(jax.make_jaxpr(gate_and_up)(*shapes))
-    assert [e.primitive.name for e in program.eqns].count("convert_element_type") == 2
-    plan = plan_exactly(program, (4,), ((1,), (1,), (1,)), [(1,), (1,), (1,)])
-    gathers = [b for b in plan.boxings if b.bytes]
-    assert [b.bytes for b in gathers] == [8 * 64 * 2 * 3 // 4]
-
-
 def test_operands_of_a_remat_keep_their_layouts():
     def gradients(x, up, down):
         block = jax.checkpoint(lambda x, up, down: jnp.sin(x @ up) @ down)

@@ -1,4 +1,4 @@
-"""Jaxpr normalization: inlines calls, drops dead equations and repeated casts.
+"""Jaxpr normalization: inlines calls and drops dead equations.
 
 ``jit``, ``custom_jvp_call``, ``custom_vjp_call``, ``closed_call`` and ``remat2`` are calls: planning looks through
 them. A remat with ``prevent_cse`` leaves an ``optimization_barrier`` on its inputs, as JAX's own lowering does, so that
@@ -8,12 +8,11 @@ XLA does not merge the recomputation with the first computation. Work is linear 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from sbpjax._core.jax_private import (
     ClosedJaxpr,
@@ -56,7 +55,7 @@ def normalise(closed) -> Program:
     Raises:
         OutOfMemoryError: an array of it has 2^63 bytes or more.
     """
-    program = _merge_casts(_flatten_jaxpr(closed, CALLS, {}))
+    program = _flatten_jaxpr(closed, CALLS, {})
     sizes.check_equations("a program", program.eqns)
     return program
 
@@ -73,27 +72,6 @@ def _flatten_jaxpr(inner, calls: dict[str, str], bodies: dict) -> Program:
     outvars = [_read(env, v) for v in jaxpr.outvars]
     eqns, used = _live(eqns, outvars)
     return Program(list(jaxpr.invars), {v: c for v, c in consts.items() if v in used}, eqns, outvars)
-
-
-def _merge_casts(program: Program) -> Program:
-    """Return a program without casts of a value to a dtype that it was cast to before.
-
-    Autocasting casts an activation for each of its readers. XLA merges the casts, but not their conversions: an
-    activation that is gathered for two products would be gathered twice.
-    """
-    env: dict = {}
-    made: dict = {}
-    eqns: list = []
-    for eqn in program.eqns:
-        if env and any(v.__class__ is not Literal and v in env for v in eqn.invars):
-            eqn = eqn.replace(invars=[_read(env, v) for v in eqn.invars])
-        if eqn.primitive is lax.convert_element_type_p and eqn.invars[0].__class__ is not Literal:
-            first = made.setdefault((eqn.invars[0], *sorted(eqn.params.items())), eqn.outvars[0])
-            if first is not eqn.outvars[0]:
-                env[eqn.outvars[0]] = first
-                continue
-        eqns.append(eqn)
-    return replace(program, eqns=eqns, outvars=[_read(env, v) for v in program.outvars]) if env else program
 
 
 def _read(env: dict, atom):
