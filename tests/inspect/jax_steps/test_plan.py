@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import sbpjax
@@ -18,6 +18,7 @@ from sbpjax.errors import (
     OpNotSupportedError,
     OpTypeError,
     OutOfMemoryError,
+    PlacementError,
     SbpError,
 )
 
@@ -288,13 +289,8 @@ def test_the_text_of_a_plan_and_of_its_report():
     found = planned(2, 4)
     assert repr(found).startswith("plan of train_step over data 2 × model 4: ") and "collectives" in repr(found)
     text = str(found.report)
-    for part in (
-        "data parallel × tensor parallel",
-        "params.l1.w",
-        "P('model', 'data')",
-        "all_gather(model)",
-        "cases.py:",
-    ):
+    spec = str(found.in_shardings[0]["l1"]["w"].spec).replace("PartitionSpec", "P")
+    for part in ("data parallel × tensor parallel", "params.l1.w", spec, "all_gather(model)", "cases.py:"):
         assert part in text, text
     assert "your own" not in text
 
@@ -306,3 +302,19 @@ def test_shardings_of_the_arguments_are_compared():
     report = plan(train_step, params, state, *divided, mesh=mesh).report
     assert report["your own"].bytes == report["data parallel"].bytes
     assert report["found"].time_us <= report["your own"].time_us
+
+
+# -- absent devices ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.aot
+@pytest.mark.parametrize("topology, sizes", [("v5p:2x2x2", (2, 4)), ("h100:8", (8,))])
+def test_a_step_is_compiled_for_absent_devices(topology, sizes):
+    mesh = Mesh(sbpjax.placement.topology(topology, sizes).devices, ("data", "model")[: len(sizes)])
+    found = plan(train_step, *arguments(1024, 512, 2048, 256), mesh=mesh)
+    assert f"by the prices of {topology.partition(':')[0]}" in found.report.head()
+    traffic = found.traffic()
+    assert traffic.planned and abs(traffic.difference()) < 0.02
+    assert found.report["found"].time_us <= min(t.time_us for t in found.report.totals) * (1 + TOLERANCE)
+    with pytest.raises(PlacementError, match="can be compiled and inspected, not run"):
+        found.jit()(*arguments(1024, 512, 2048, 256))
