@@ -107,7 +107,7 @@ def test_results_without_memory_are_refused_before_a_program_is_compiled():
         program(flow.ones(1, 4, 5), flow.ones(4, 1, 2))
 
 
-def test_a_program_that_fails_later_is_worded_where_its_value_is_read():
+def test_a_program_that_fails_later_is_worded_where_its_value_is_read(compiled_ops):
     inputs = [flow.randn(s, dtype=flow.float64) for s in ((2, 4, 5), (2, 2, 3))]
     x = F.conv1d(*inputs, stride=2**32, padding=2**48, groups=2)  # pads in an array of its own
     for read in (x.numpy, lambda: (x + 1).tolist(), lambda: x.sum().item(), lambda: str(x)):

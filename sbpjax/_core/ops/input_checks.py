@@ -57,6 +57,7 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("bi", (0,), "nanmean huber_loss soft_margin_loss rms_norm interpolate"),
     ("biu", (0,), "hardshrink softshrink logcumsumexp multi_margin_loss multilabel_margin_loss"),
     ("biu", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm batch_norm_of_batch"),
+    ("c", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d"),
     ("bi", (), "fractional_max_pool2d fractional_max_pool3d"),
     ("biu", (), "kl_div grid_sample"),
     ("biu", (0, 1), "binary_cross_entropy_with_logits"),

@@ -8,11 +8,11 @@ import pytest
 
 CODE = """
 import ctypes, threading
-from sbpjax.distributed.rendezvous.abort_message import before_the_end
+from sbpjax.distributed.rendezvous.abort_message import set_terminate_handler
 def words():
     print("a message", flush=True)
     raise ValueError("lost")
-undo = before_the_end(words)
+undo = set_terminate_handler(words)
 {}
 thread = threading.Thread(target=ctypes.CDLL("libstdc++.so.6")._ZSt9terminatev)  # as Gloo's thread does
 thread.start()

@@ -20,7 +20,7 @@ def compare(shape, t, s, d=16, dtype="float32", mask=None, causal=False, segment
     q, ct = (jnp.asarray(rng.standard_normal((*shape, t, d)), dtype) for _ in range(2))
     k, v = (jnp.asarray(rng.standard_normal((*lead, s, d)), dtype) for _ in range(2))
     how = Scores(**{"scale": 0.2, "window": CAUSAL if causal else EVERY_KEY, **how})
-    assert attention_tpu.refusal(q, k, v, mask, segments, how) is None
+    assert attention_tpu.unsupported_reason(q, k, v, mask, segments, how) is None
     found = []
     for module, options in ((attention_tpu, {"interpret": True}), (attention_blocks, {})):
 
@@ -75,9 +75,9 @@ def test_segments(window):
 def test_what_stays_with_the_blocks():
     q, k = (jax.ShapeDtypeStruct(s, "float32") for s in ((1, 1, 256, 8), (1, 256, 8)))
     for mask in (jax.ShapeDtypeStruct((1, 1, 256, 256), bool), jax.ShapeDtypeStruct((1, 1, 1, 256), "float32")):
-        assert "masks of bools for keys" in attention_tpu.refusal(q, k, k, mask, None, Scores(1.0))
+        assert "masks of bools for keys" in attention_tpu.unsupported_reason(q, k, k, mask, None, Scores(1.0))
     double = jax.ShapeDtypeStruct(q.shape, "float64")
-    assert "float64" in attention_tpu.refusal(double, double, double, None, None, Scores(1.0))
+    assert "float64" in attention_tpu.unsupported_reason(double, double, double, None, None, Scores(1.0))
 
 
 @pytest.mark.aot

@@ -55,8 +55,8 @@ def test_strategies(mesh):
 def _module(name, module, **options):
     """Return a module of kernels with some options, as `attention_primitive` knows those of a platform."""
     forward, backward = (functools.partial(f, **options) for f in (module.forward, module.backward))
-    refusal = getattr(module, "refusal", lambda *problem: None)
-    return SimpleNamespace(NAME=name, forward=forward, backward=backward, refusal=refusal)
+    unsupported_reason = getattr(module, "unsupported_reason", lambda *problem: None)
+    return SimpleNamespace(NAME=name, forward=forward, backward=backward, unsupported_reason=unsupported_reason)
 
 
 KERNELS = (
@@ -76,7 +76,7 @@ def _found(seed: int, kernel: str) -> list[Found]:
     """Return the forward and the backward of a random problem, with what the formula gives for them."""
     (*problem, mask, segments, how), ct = random_problem(np.random.default_rng(seed), kernel)
     if kernel == "splash":
-        assert attention_tpu.refusal(*problem, mask, segments, how) is None
+        assert attention_tpu.unsupported_reason(*problem, mask, segments, how) is None
     dtype = problem[0].dtype
     wide = np.float64 if dtype == np.float64 else np.float32
     out, lse, *grads = by_formula(*problem, mask, segments, how, ct)

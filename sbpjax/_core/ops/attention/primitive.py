@@ -223,7 +223,7 @@ def _kernels(platform: str) -> tuple:
 def _module(platform: str, kernel: str, *problem):
     """Return the module of a kernel that takes a problem on a platform, or None: blocks."""
     for module in _kernels(platform):
-        if kernel in ("auto", module.NAME) and module.refusal(*problem) is None:
+        if kernel in ("auto", module.NAME) and module.unsupported_reason(*problem) is None:
             return module
     return None
 
@@ -244,7 +244,7 @@ def choice(eqn, platform: str) -> str:
             reasons.append(f"{kernel} is requested")
         elif backward and eqn.params["mask_grad"]:
             reasons.append(f"{module.NAME} gives no gradient of a mask")
-        elif reason := module.refusal(*problem):
+        elif reason := module.unsupported_reason(*problem):
             reasons.append(reason)
         else:
             return module.NAME

@@ -30,7 +30,7 @@ NAME = "splash"
 _BLOCK = 512
 
 
-def refusal(q, k, v, mask, segments, how: Scores) -> str | None:
+def unsupported_reason(q, k, v, mask, segments, how: Scores) -> str | None:
     """Return why the kernel does not compute this; None if it does."""
     pad_keys = mask is None or (mask.dtype == BOOL and mask.shape[-3:-1] == (1, 1) and mask.shape[-1] > 1)
     reasons = {
