@@ -228,7 +228,7 @@ def test_weights_of_8_bits_by_openvino():
 
 
 TWO_GRAPHS = """
-import gc, os, signal
+import gc, os, signal, time
 import sbpjax as flow
 from tests.support.graphs import Plain
 
@@ -245,6 +245,7 @@ del second
 gc.collect()
 try:
     os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(5)  # another thread may receive it first
 except KeyboardInterrupt:
     print("interrupted")
 """

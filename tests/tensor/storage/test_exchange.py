@@ -56,7 +56,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_interrupt_leaves_all_gradients_changed_or_none(change):
+def test_an_interrupt_leaves_all_gradients_changed_or_none(change, compiled_ops):
     machine = interrupts.on_two_places()
     model, optimizer = machine.module, machine.optimizer
 
