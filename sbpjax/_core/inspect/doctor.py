@@ -37,7 +37,7 @@ print("; ".join(f"{n} x {platform} ({kind})" for (platform, kind), n in kinds.it
 
 
 class Row(NamedTuple):
-    """A finding: its subject, its state (``"ok"``, ``"-"`` or ``"BAD"``) and what was found."""
+    """A finding: its subject, its state (``"ok"``, ``"-"`` or ``"BAD"``) and a text."""
 
     subject: str
     state: str
@@ -110,9 +110,8 @@ def _cache() -> Row:
         existing = existing.parent
     if not os.access(existing, os.W_OK | os.X_OK):
         return Row("cache", "BAD", f"{existing} cannot be written: set SBPJAX_CACHE_DIR to another folder")
-    count = sum(map(len, cache_folder.files().values()))
-    size = sum(f.size for part in cache_folder.files().values() for f in part)
-    return Row("cache", "ok", f"{folder}, {count} files, {size / 1e6:.1f} MB")
+    sizes = [file.size for part in cache_folder.files().values() for file in part]
+    return Row("cache", "ok", f"{folder}, {len(sizes)} files, {sum(sizes) / 1e6:.1f} MB")
 
 
 def _port() -> Row:

@@ -56,8 +56,8 @@ _REFUSED: tuple[tuple[str, tuple[int, ...], str], ...] = (
     # no sum or no mean in its own dtype
     ("bi", (0,), "nanmean huber_loss soft_margin_loss rms_norm interpolate"),
     ("biu", (0,), "hardshrink softshrink logcumsumexp multi_margin_loss multilabel_margin_loss"),
-    ("biu", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d batch_norm batch_norm_of_batch"),
-    ("c", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d"),
+    ("biuc", (0,), "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d"),
+    ("biu", (0,), "batch_norm batch_norm_of_batch"),
     ("bi", (), "fractional_max_pool2d fractional_max_pool3d"),
     ("biu", (), "kl_div grid_sample"),
     ("biu", (0, 1), "binary_cross_entropy_with_logits"),

@@ -82,5 +82,5 @@ class EvaluatedProgram:
 
 
 def may_evaluate() -> bool:
-    """Return whether calls may be evaluated; JAX looks for NaN (`jax.debug_nans`) in what is compiled."""
+    """Return whether calls may be evaluated; `jax.debug_nans` checks compiled programs only."""
     return setting.allowed and not setting.held and not checks_results()

@@ -129,7 +129,7 @@ def _groups(eqn: JaxprEqn) -> int:
 def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
     """Return a function of NumPy arrays that computes a jaxpr and returns a list; None if a primitive has no rule.
 
-    Its attributes are ``equations``, a count, and ``cost_ns``, what a call costs, see `cost_of`.
+    Its attributes are ``equations``, a count, and ``cost_ns``, the cost of a call, see `cost_of`.
 
     Args:
         closed: the jaxpr.
