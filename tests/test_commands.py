@@ -48,6 +48,7 @@ COMMANDS = {
         (["texts.txt", "--output", "tokens", "--train-vocab", "300"], 0, r"tokens.bin: 1 documents"),
         (["texts.txt", "--output", "tokens"], 1, r"is there"),
     ],
+    "sbpjax.train.view": [(["."], 1, r"seen: no file metrics.jsonl")],
 }
 NO_COMMANDS = {  # files that other files start
     "sbpjax/data/loading/worker_main.py",

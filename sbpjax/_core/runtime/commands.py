@@ -30,6 +30,7 @@ COMMANDS = {
     "run": Command("sbpjax.run", "Run a script written for torch or oneflow on sbpjax.", "--as torch train.py"),
     "launch": Command("sbpjax.distributed.launch", "Start a script once per rank.", "--nproc_per_node 2 train.py"),
     "train": Command("sbpjax.train", "Train by a configuration.", "examples/gpt2/config.py trainer.max_steps=100"),
+    "view": Command("sbpjax.train.view", "Write the curves of training runs as one HTML page.", "runs/a runs/b"),
     "preprocess": Command("sbpjax.train.preprocess", "Encode texts into files of tokens.", "texts.txt --output tokens"),
     "serve": Command("sbpjax.serving", "Serve exported graphs by Triton or KServe.", "repository --http-port 8000"),
     "serve-openai": Command(
