@@ -507,6 +507,10 @@ class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
     """The feature belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
 
 
+class LibraryLoadError(SbpjaxError, OSError):
+    """A shared library of operators, compiled against PyTorch's own runtime, cannot be loaded into XLA."""
+
+
 class AbsentError(SbpjaxError, AttributeError):
     """A name of OneFlow without a meaning here: a kernel, a reader of its own files, a switch of its compiler.
 

@@ -170,11 +170,17 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, 
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor, data_format))), generator)
 
 
-def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format: str) -> float:
+def _calculate_correct_fan(tensor: Tensor, mode: str, data_format: str = "NCHW") -> int:
+    """Return the inputs or the outputs of a weight's unit, by ``"fan_in"`` or ``"fan_out"``."""
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         rule = f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']"
         _refuse(f"kaiming init with mode={mode!r}", tensor, rule, "mode='fan_in'")
-    fan = fans(tensor, data_format)[mode == "fan_out"]
+    return fans(tensor, data_format)[mode == "fan_out"]
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format: str) -> float:
+    fan = _calculate_correct_fan(tensor, mode, data_format)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 

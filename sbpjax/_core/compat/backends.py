@@ -99,6 +99,7 @@ cuda = _module(
     enable_math_sdp=_accept_setting,
     sdp_kernel=lambda **_: contextlib.nullcontext(),
 )
+cpu = _module("cpu", "The CPU's instructions.", _always, get_cpu_capability=lambda: "DEFAULT")
 mps = _module("mps", "Apple's GPUs: JAX has none under this name.", _never)
 mkldnn = _module("mkldnn", "oneDNN, without effect.", _always, enabled=True)
 mkl = _module("mkl", "MKL: XLA does not use it.", _never)

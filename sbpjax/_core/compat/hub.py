@@ -34,6 +34,36 @@ HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _dir: str | None = None
 
 
+class _Counter:
+    """A count of progress without a bar, where the package tqdm is missing."""
+
+    def __init__(self, iterable: Any = None, **options: Any) -> None:
+        self.n = 0
+        self._of = iterable
+
+    def __iter__(self) -> Any:
+        return iter(self._of)
+
+    def update(self, n: int = 1) -> None:
+        """Count some more."""
+        self.n += n
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def __enter__(self) -> _Counter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+
+def tqdm(*args: Any, **options: Any) -> Any:
+    """Return the package tqdm's bar of progress, for libraries that take it from here; a plain count without it."""
+    found = importlib.util.find_spec("tqdm")
+    return _Counter(*args[:1], **options) if found is None else importlib.import_module("tqdm").tqdm(*args, **options)
+
+
 def get_dir() -> str:
     """Return the folder of downloads: that of `set_dir`, else ``$SBPJAX_HOME/hub``, else ``~/.cache/sbpjax/hub``."""
     if _dir is not None:

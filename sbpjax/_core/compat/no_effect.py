@@ -82,14 +82,28 @@ def call(public_api: Callable, relevant_args: Any, *args: Any, **options: Any) -
     return public_api(*args, **options)
 
 
-def custom_op(name: str, fn: Callable | None = None, /, **options: Any) -> Any:
-    """Return the function itself as an op, with `register_fake` and `register_kernel` accepted."""
+class _Names(type):
+    """The type of a class whose attributes are their own names."""
 
-    def take(function: Any) -> Any:
-        function.register_fake = function.register_kernel = decorator
-        return function
+    def __getattr__(cls, name: str) -> str:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return name
 
-    return take if fn is None else take(fn)
+
+class DispatchKey(metaclass=_Names):
+    """The keys of PyTorch's dispatcher: ``DispatchKey.CPU`` is ``"CPU"``."""
+
+
+class DispatchKeySet(frozenset):
+    """A set of keys, of a key or of others: ``DispatchKeySet(a) | DispatchKeySet(b)``."""
+
+    def __new__(cls, keys: Any = ()) -> Any:
+        return super().__new__(cls, [keys] if isinstance(keys, str) else keys)
+
+    def has(self, key: str) -> bool:
+        """Return whether a key is in the set."""
+        return key in self
 
 
 class ScriptModule(Module):
@@ -108,7 +122,12 @@ _FX = (
 _GraphModule = make_absent_class("torch.fx.GraphModule", *_FX)
 
 ANSWERS: dict[str, dict[Callable, str]] = {
-    "C": {do_nothing: "_get_tracing_state _log_api_usage_once", tracing: "_is_tracing"},
+    "C": {
+        do_nothing: "_get_tracing_state _log_api_usage_once",
+        tracing: "_is_tracing",
+        contextlib.nullcontext: "_ExcludeDispatchKeyGuard",
+        lambda: device("cuda" if cuda.is_available() else "cpu"): "_get_accelerator",
+    },
     "compiler": {
         tracing: "is_compiling is_dynamo_compiling is_exporting",
         return_argument: "disable allow_in_graph assume_constant_result disallow_in_graph forbid_in_graph",
@@ -123,17 +142,13 @@ ANSWERS: dict[str, dict[Callable, str]] = {
         contextlib.nullcontext: "current_stream stream",
     },
     "cuda": {return_false: "is_current_stream_capturing"},
+    "dynamo": {return_false: "is_compile_supported"},
     "functional": {call: "handle_torch_function"},
-    "fx": {return_argument: "wrap"},
+    "fx": {return_argument: "wrap", bool: "guard_or_false guard_or_true statically_known_true"},
     "jit": {
         return_argument: "script trace ignore unused export interface script_method script_if_tracing "
         "_script_if_tracing _overload _overload_method _copy_to_script_wrapper",
         return_false: "is_scripting is_tracing",
-    },
-    "library": {
-        custom_op: "custom_op triton_op",
-        decorator: "register_fake impl_abstract register_kernel register_torch_dispatch register_vmap impl define",
-        do_nothing: "register_autograd",
     },
     "no_device": {
         return_false: "is_available is_initialized is_bf16_supported is_current_stream_capturing",
@@ -141,7 +156,7 @@ ANSWERS: dict[str, dict[Callable, str]] = {
         "current_allocated_memory driver_allocated_memory recommended_max_memory",
         do_nothing: "empty_cache synchronize reset_peak_memory_stats reset_max_memory_allocated init",
     },
-    "onnx": {return_false: "is_in_onnx_export"},
+    "onnx": {return_false: "is_in_onnx_export", do_nothing: "register_custom_op_symbolic"},
     "overrides": {
         return_false: "has_torch_function has_torch_function_unary has_torch_function_variadic",
         call: "handle_torch_function",
@@ -159,6 +174,7 @@ VALUES: dict[str, dict[str, Any]] = {
         **{"TensorBase": Tensor, "_TensorBase": Tensor, "Generator": Generator, "device": device, "dtype": dtype},
         **{"Size": Size, "DisableTorchFunction": contextlib.nullcontext},
         "DisableTorchFunctionSubclass": contextlib.nullcontext,
+        **{"DispatchKey": DispatchKey, "DispatchKeySet": DispatchKeySet},
     },
     "compiler": {
         "config": SimpleNamespace(
@@ -202,12 +218,17 @@ ABSENT: dict[str, list[tuple[str, str, str]]] = {  # names, the reason, and the 
         ("StreamContext", "streams are a GPU runtime of its own", "call the function"),
     ],
     "functional": [("ScalingType", "products of scaled numbers are kernels of PyTorch's own", "x @ w, in bfloat16")],
-    "fx": [("Graph Tracer", *_FX)],
     "jit": [
         ("load", "TorchScript is a runtime of its own", "sbpjax.load_graph(path)  # of a graph.export(path)"),
         ("save", "TorchScript is a runtime of its own", "graph.export(path)  # of an nn.Graph"),
     ],
-    "library": [("Library", "it registers C++ ops with PyTorch's dispatcher", "sbpjax.wrap_jax(fn)")],
+    "overrides": [
+        (
+            "TorchFunctionMode BaseTorchFunctionMode",
+            "no mode stands between a call and its function here",
+            "call a function of your own; hooks of modules",
+        )
+    ],
     "flex_attention": [
         (
             "BlockMask AuxRequest create_block_mask create_mask flex_attention or_masks and_masks",
@@ -269,6 +290,8 @@ SPACES: dict[str, tuple[str, str, str]] = {  # the module in PyTorch, the reason
         "exported programs hold PyTorch's own graphs",
         "graph.export(path)  # of an nn.Graph, as StableHLO",
     ),
+    "dynamo": ("_dynamo", "programs are traced by JAX", "sbpjax.compile(fn), or nn.Graph"),
+    "fx": ("fx", *_FX),
     "nested": ("nested", *_ONE_SHAPE),
     "no_device": ("xpu", "there is no device of this kind", "if torch.xpu.is_available(): ..."),
     "onnx": (

@@ -80,6 +80,9 @@ class Peer(MetaPathFinder, Loader):
                         raise
                 else:
                     return name
+        for source in self.sources_of(parent):
+            if hasattr(vars(importlib.import_module(source)).get("__getattr__"), "covers_submodules"):
+                return source
         return None
 
     def module(self, full: str) -> Alias:

@@ -98,7 +98,7 @@ REEXPORTS: dict[str, tuple[str, str]] = {
     "asyncs": ("`oneflow.asyncs`: blocks whose ops another thread issues", "_core.compat.small:Thread,thread"),
     "backends": (
         "settings of PyTorch's backends, kept and without effect",
-        "_core.compat.backends:cuda,cudnn,mkl,mkldnn,mps,openmp,opt_einsum",
+        "_core.compat.backends:cpu,cuda,cudnn,mkl,mkldnn,mps,openmp,opt_einsum",
     ),
     "boxing": ("settings of how OneFlow's runtime moves data; ours is `sbpjax.boxing_policy`", ""),
     "boxing.nccl": (
@@ -129,7 +129,7 @@ REEXPORTS: dict[str, tuple[str, str]] = {
         "handles of hooks, under PyTorch's name of their module",
         "sbpjax._core.tensor.nodes.node:RemovableHandle",
     ),
-    "utils.model_zoo": ("an older name of `sbpjax.hub`'s download", "sbpjax._core.compat.hub:load_url"),
+    "utils.model_zoo": ("an older name of `sbpjax.hub`'s download", "sbpjax._core.compat.hub:load_url,tqdm"),
 }
 
 

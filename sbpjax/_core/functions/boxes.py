@@ -1,4 +1,4 @@
-"""Detection ops on boxes: `nms` and `roi_align`."""
+"""Detection ops on boxes: `nms`, `roi_align` and `roi_pool`."""
 
 from __future__ import annotations
 
@@ -56,3 +56,9 @@ def roi_align(
         aligned=aligned,
         most=most,
     )
+
+
+def roi_pool(x: Tensor, rois: Tensor, spatial_scale: float, pooled_h: int, pooled_w: int) -> Tensor:
+    """Return the largest pixel in each bin of each box; see `_core.ops.layers.boxes.roi_pool`."""
+    attributes = {"spatial_scale": float(spatial_scale), "pooled_h": as_int(pooled_h), "pooled_w": as_int(pooled_w)}
+    return dispatch.apply(rules.roi_pool, x, rois, **attributes)

@@ -37,7 +37,7 @@ def to_device(self: Tensor, target) -> Tensor:
                 "a global tensor can only move to a bare device type, not to one device",
                 "x.to_global(placement, sbp), or x.to_local().to(device)",
             )
-        if _PLATFORM[target.type] == _PLATFORM[self.placement.type]:
+        if _PLATFORM.get(target.type) == _PLATFORM[self.placement.type]:
             return self
         return self.to_global(placement(target.type, self.placement.ranks), self.sbp)
     if self.is_meta:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import jax
-import jax.numpy as jnp
-
 import sbpjax as flow
 from sbpjax import Tensor
 from sbpjax._C import roi_align as _aligned
+from sbpjax._C import roi_pool as _pooled
 from sbpjax.errors import OpError, OpValueError
 
 
@@ -80,45 +78,7 @@ def roi_pool(
                   [13., 15.]]]])
     """
     rois = _number_boxes(f"roi_pool(input, boxes, {output_size})", input, boxes)
-    return _POOLED(input, rois, _two(output_size), float(spatial_scale))
-
-
-def _pool_regions(x, rois, bins: tuple[int, int], scale: float):
-    """`roi_pool` of JAX arrays: box by box, the place of each maximum by columns, then by rows; then one look-up."""
-    boxes = jax.lax.stop_gradient(rois)
-    number = boxes[:, 0].astype(jnp.int32)
-    corners = jnp.sign(boxes[:, 1:]) * jnp.floor(jnp.abs(boxes[:, 1:] * scale) + 0.5)  # C rounds halves outwards
-    still = jax.lax.stop_gradient(x)
-
-    def places(box):
-        image, corner = still[box[0]], box[1]
-        inside = [_inside(corner[i], corner[i + 2], bins[1 - i], x.shape[3 - i]) for i in (0, 1)]  # (bins, pixels)
-        columns, rows = inside
-        by_column = jnp.where(columns[:, None, None], image[None], -jnp.inf)  # (pooled_w, C, H, W)
-        best, column = by_column.max(-1), by_column.argmax(-1)
-        by_row = jnp.where(rows[:, None, None, :], best[None], -jnp.inf)  # (pooled_h, pooled_w, C, H)
-        row = by_row.argmax(-1)
-        column = jnp.take_along_axis(column[None], row[..., None], -1)[..., 0]
-        empty = ~(rows.any(-1)[:, None] & columns.any(-1)[None])
-        return row, column, empty
-
-    row, column, empty = jax.lax.map(places, (number, corners))  # (K, pooled_h, pooled_w, C), without C
-    channel = jnp.arange(x.shape[1])
-    found = x[number[:, None, None, None], channel, row, column]
-    return jnp.moveaxis(jnp.where(empty[..., None], 0, found), -1, 1)
-
-
-def _inside(start, end, bins: int, pixels: int):
-    """Return ``(bins, pixels)``: which pixels each bin of one direction has."""
-    size = jnp.maximum(end - start + 1, 1) / bins
-    step = jnp.arange(bins, dtype=size.dtype)
-    low = jnp.clip(jnp.floor(step * size) + start, 0, pixels)
-    high = jnp.clip(jnp.ceil((step + 1) * size) + start, 0, pixels)
-    at = jnp.arange(pixels, dtype=size.dtype)
-    return (at >= low[:, None]) & (at < high[:, None])
-
-
-_POOLED = flow.wrap_jax(_pool_regions, name="roi_pool")
+    return _pooled(input, rois, spatial_scale, *_two(output_size))
 
 
 def _two(size: int | tuple[int, int]) -> tuple[int, int]:

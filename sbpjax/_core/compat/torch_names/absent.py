@@ -4,10 +4,15 @@ Reader = absent("torch.distributed.checkpoint.Reader", "files of PyTorch's own s
 isinstance(x, Reader)        # False
 Reader("path")               # NotInJaxError with both texts
 Reader.open                  # a name of that name: it can be mentioned, too
+
+A call while a library is imported, such as that of a decorator, gives an absent name instead of the error: the import
+succeeds, and the first use of what the library made raises.
 """
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 from sbpjax.errors import NotInJaxError
@@ -35,11 +40,29 @@ def make_absent_class(name: str, reason: str, instead: str) -> Any:
     """
 
     def __new__(cls, *args, **kwargs):
+        if _is_importing():
+            return make_absent_class(f"{name}(...)", reason, instead)
         raise NotInJaxError(f"{name}(...)", "a name that exists for imports and isinstance only", reason, instead)
 
     last = name.rpartition(".")[2]
     fields = {"__doc__": f"{name} is not here: {reason}.", "__module__": __name__, "_message": (name, reason, instead)}
     return _Absent(last, (), {"__new__": __new__, **fields})
+
+
+def _is_importing() -> bool:
+    """Return whether the caller is called by the body of an imported module."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "<module>":
+            return not str(frame.f_globals.get("__name__")).strip("_").endswith("main")
+        frame = frame.f_back
+    return False
+
+
+def covers_submodules(getattr_of_module: Any) -> Any:
+    """Mark a module's ``__getattr__``: it answers for modules below it, too, as `make_absent_getattr`'s does."""
+    getattr_of_module.covers_submodules = True
+    return getattr_of_module
 
 
 def make_absent_getattr(space: str, reason: str, instead: str) -> Any:
@@ -52,6 +75,7 @@ def make_absent_getattr(space: str, reason: str, instead: str) -> Any:
     """
     made: dict[str, Any] = {}
 
+    @covers_submodules
     def __getattr__(name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -72,13 +73,32 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
 set_checkpoint_early_stop = set_checkpoint_debug_enabled
 
 
+def get_device_states(*args: Any) -> tuple[list, list]:
+    """Return the devices of the arguments that draw random numbers of their own, and their states: none here.
+
+    One generator draws for all devices: its state is `torch.get_rng_state()`.
+    """
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Do nothing: `torch.set_rng_state` sets the state of the one generator."""
+
+
+class CheckpointPolicy(enum.Enum):
+    """What selective checkpointing does with the values of an op."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+
+
+_SELECTIVE = (
+    "a policy per op is chosen while PyTorch's dispatcher runs",
+    "checkpoint the parts that are to run again; graph.config.activation_checkpointing",
+)
 create_selective_checkpoint_contexts = make_absent_class(
-    "torch.utils.checkpoint.create_selective_checkpoint_contexts",
-    "a policy per op is chosen while PyTorch's dispatcher runs",
-    "checkpoint the parts that are to run again; graph.config.activation_checkpointing",
+    "torch.utils.checkpoint.create_selective_checkpoint_contexts", *_SELECTIVE
 )
-SelectiveCheckpointContext = make_absent_class(
-    "torch.utils.checkpoint.SelectiveCheckpointContext",
-    "a policy per op is chosen while PyTorch's dispatcher runs",
-    "checkpoint the parts that are to run again; graph.config.activation_checkpointing",
-)
+SelectiveCheckpointContext = make_absent_class("torch.utils.checkpoint.SelectiveCheckpointContext", *_SELECTIVE)

@@ -29,6 +29,7 @@ from .internal import _softmax_backward_data as _softmax_backward_data
 from .internal import _unsafe_masked_index as _unsafe_masked_index
 from .internal import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
 from .internal import segment_reduce as segment_reduce
+from .library import ops as ops
 from .serialization import load as load
 from .serialization import save as save
 from .storage import UntypedStorage as UntypedStorage

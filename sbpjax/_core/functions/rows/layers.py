@@ -135,7 +135,7 @@ alias("nn.functional.upsample_bilinear(input: Tensor, size=None, scale_factor=No
 alias("nn.functional.interpolate_like(input: Tensor, like: Tensor, mode: str = 'nearest', "
       "align_corners: bool | None = None)",
       "nn.functional.interpolate(input, tuple(like.shape[2:]), None, mode, align_corners)")  # fmt: skip
-custom("nms roi_align", "sbpjax._core.functions.boxes")
+custom("nms roi_align _C.roi_pool", "sbpjax._core.functions.boxes")
 op("nn.functional.unfold(input, kernel_size, dilation=1, padding=0, stride=1)", resize.unfold,
    channels="data_format first")  # fmt: skip
 op("nn.functional.fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1)", resize.fold,

@@ -1,4 +1,4 @@
-"""Detection ops: `roi_align` (bilinear sampling of boxes) and `keep_boxes` (non-maximum suppression).
+"""Detection ops: `roi_align` (bilinear samples), `roi_pool` (maxima) and `keep_boxes` (non-maximum suppression).
 
 Worked case: a box from (0, 0) to (4, 4) pooled to 2 × 2 with a sampling ratio of 2 reads, in each of its four bins of
 2 × 2 pixels, the image at 0.5 and 1.5 in either direction, and takes the mean of the four values.
@@ -59,6 +59,52 @@ def roi_align(
     k = rois.shape[0]
     total = total.reshape(k, pooled_h, -1, pooled_w, total.shape[2] // pooled_w, x.shape[1]).sum((2, 4))
     return jnp.moveaxis(total, -1, 1).astype(x.dtype)
+
+
+def roi_pool(x, rois, /, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1):
+    """Return ``(K, C, pooled_h, pooled_w)``: the largest pixel in each bin of each box, 0 outside of the image.
+
+    Box by box it finds the place of each maximum by columns, then by rows; one look-up reads all of them.
+
+    Args:
+        x: images ``(N, C, H, W)``.
+        rois: boxes ``(K, 5)``: the image's number, then left, top, right, bottom.
+        spatial_scale: factor from box coordinates to pixels.
+        pooled_h: bins from top to bottom.
+        pooled_w: bins from left to right.
+    """
+    bins, scale = (pooled_h, pooled_w), spatial_scale
+    boxes = lax.stop_gradient(rois)
+    number = boxes[:, 0].astype(jnp.int32)
+    corners = jnp.sign(boxes[:, 1:]) * jnp.floor(jnp.abs(boxes[:, 1:] * scale) + 0.5)  # C rounds halves outwards
+    still = lax.stop_gradient(x)
+
+    def places(box):
+        image, corner = still[box[0]], box[1]
+        inside = [_bin_pixels(corner[i], corner[i + 2], bins[1 - i], x.shape[3 - i]) for i in (0, 1)]  # (bins, pixels)
+        columns, rows = inside
+        by_column = jnp.where(columns[:, None, None], image[None], -jnp.inf)  # (pooled_w, C, H, W)
+        best, column = by_column.max(-1), by_column.argmax(-1)
+        by_row = jnp.where(rows[:, None, None, :], best[None], -jnp.inf)  # (pooled_h, pooled_w, C, H)
+        row = by_row.argmax(-1)
+        column = jnp.take_along_axis(column[None], row[..., None], -1)[..., 0]
+        empty = ~(rows.any(-1)[:, None] & columns.any(-1)[None])
+        return row, column, empty
+
+    row, column, empty = lax.map(places, (number, corners))  # (K, pooled_h, pooled_w, C), without C
+    channel = jnp.arange(x.shape[1])
+    found = x[number[:, None, None, None], channel, row, column]
+    return jnp.moveaxis(jnp.where(empty[..., None], 0, found), -1, 1)
+
+
+def _bin_pixels(start, end, bins: int, pixels: int):
+    """Return ``(bins, pixels)``: which pixels each bin of one direction has."""
+    size = jnp.maximum(end - start + 1, 1) / bins
+    step = jnp.arange(bins, dtype=size.dtype)
+    low = jnp.clip(jnp.floor(step * size) + start, 0, pixels)
+    high = jnp.clip(jnp.ceil((step + 1) * size) + start, 0, pixels)
+    at = jnp.arange(pixels, dtype=size.dtype)
+    return (at >= low[:, None]) & (at < high[:, None])
 
 
 def _places(low, size, bins: int, ratio: int, most: int, n: int):

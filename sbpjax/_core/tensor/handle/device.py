@@ -16,6 +16,8 @@ from .mode import mode
 
 _PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu", "meta": "meta"}
 _TYPE = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}
+# of PyTorch's own list; programs name them to ask whether a device is one
+_NAMED_BY_TORCH = frozenset("xpu xla mps hpu mtia ipu hip ve vulkan maia lazy privateuseone".split())
 
 
 class device:
@@ -49,7 +51,7 @@ class device:
             if not number.isdigit() or index is not None:
                 raise _unknown(type, index)
             index = int(number)
-        if text not in _PLATFORM:
+        if text not in _PLATFORM and not (text in _NAMED_BY_TORCH and naming.is_torch()):
             raise _unknown(type, index)
         self.type = text
         self.index = index
@@ -58,7 +60,7 @@ class device:
         """Return the `jax.Device`; ``"meta"`` itself, which has none."""
         if self.type == "meta":
             return META
-        devices = devices_of(self.type)
+        devices = devices_of(self.type) if self.type in _PLATFORM else ()
         if (self.index or 0) >= len(devices):
             raise _unknown(self.type, self.index)
         return devices[self.index or 0]
@@ -83,15 +85,16 @@ class device:
 
     def __eq__(self, other) -> bool:
         if isinstance(other, str):
+            if naming.is_torch():
+                return False  # as in PyTorch; programs compare with names of devices that no machine here has
             other = device(other)
-        return (
-            isinstance(other, device)
-            and _PLATFORM[self.type] == _PLATFORM[other.type]
-            and (self.index or 0) == (other.index or 0)
-        )
+        return isinstance(other, device) and self._key() == other._key()
+
+    def _key(self) -> tuple:
+        return _PLATFORM.get(self.type, self.type), self.index or 0
 
     def __hash__(self) -> int:
-        return hash((_PLATFORM[self.type], self.index or 0))
+        return hash(self._key())
 
     def __reduce__(self):
         return device, (self.type, self.index)
