@@ -19,7 +19,7 @@ from jax.ad_checkpoint import checkpoint_name
 import sbpjax as flow
 import sbpjax._core.compiler.eager.evaluator.families as families
 import sbpjax._core.compiler.eager.evaluator.first_use as first_use
-from sbpjax._core.compiler.eager.evaluator import setting, symbolic
+from sbpjax._core.compiler.eager.evaluator import products, setting, symbolic
 from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
 from sbpjax._core.compiler.eager.evaluator.program import program_of
 from sbpjax._core.jax_private import jaxprs_in_params
@@ -100,6 +100,13 @@ CASES |= {
     "split": (lambda x: lax.split(x, (1, 3), 1), [X]),
     "iota": (lambda: lax.broadcasted_iota(np.int32, (3, 4), 1), []),
     "select": (lambda p, x, y: lax.select(p, x, y), [X > 0, X, -X]),
+    **{
+        f"select of many {np.dtype(dtype).name}": (
+            lambda p, x, y: lax.select(p, lax.broadcast_in_dim(x, p.shape, (0,)), y),
+            [R.random((14, 400)) > 0.5, np.resize(of(dtype)[0], 14), np.resize(of(dtype)[0], (14, 400))],
+        )
+        for dtype in (*FLOATS, np.int8, np.int64, bool)
+    },
     "select_n of numbers": (lambda p, x: lax.select_n(p, x, x + 1, x + 2), [np.int32([0, 1, 2, 1]), normal(4)]),
     "clamp": (lambda x: lax.clamp(np.float32(-1), x, np.float32(1)), [NAN]),
     "bitcast": (lambda x: lax.bitcast_convert_type(x, np.int32), [X]),
@@ -331,7 +338,7 @@ def test_sizes_of_one_and_zero_are_no_symbols(evaluated):
 @pytest.mark.parametrize("cores", [{0}, {0, 1}], ids=len)
 def test_a_program_is_compiled_once_its_calls_have_cost_that(evaluated, monkeypatch, cores):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: cores)
-    monkeypatch.setattr(first_use, "_COMPILATION_NS", 8 * (10e3 + 2e3 + 128 * 128) - 2e6)
+    monkeypatch.setattr(first_use, "_COMPILATION_NS", 8 * (10e3 + 2e3 + 2 * 128 * 128) - 2e6)
     op, missed = evaluated(lambda x: x + 1), []
     op.misses.jitted = lambda arrays, jitted=op.misses.jitted: missed.append(arrays) or jitted(arrays)
     for x in (jnp.asarray(normal(128, 128)), jnp.asarray(normal(127, 128))):
@@ -358,6 +365,23 @@ def test_an_error_inside_numpy_is_the_ops_own_and_others_are_compiled(evaluated,
     with pytest.raises(flow.errors.OutOfMemoryError, match="rule: no room for 4 bytes"):
         flow.sinh(flow.ones(3, 7, 1, 5))
     np.testing.assert_allclose(flow.tan(flow.ones(3, 7, 1, 5)).numpy(), np.tan(1), rtol=1e-6)
+
+
+def test_large_products_leave_the_threads_of_blas_as_they_were(evaluated):
+    one = products._one_thread
+    assert one._get is not None, "NumPy's OpenBLAS has other names"
+    before, seen = one._get(), []
+    one._set(2)
+    try:
+        with one:
+            seen.append(one._get())
+            with one:
+                x = flow.tensor(normal(80, 90))
+                np.testing.assert_allclose((x @ x.T).numpy(), x.numpy() @ x.numpy().T, rtol=1e-5, atol=1e-5)
+            seen.append(one._get())
+        assert seen == [1, 1] and one._get() == min(2, one._threads)
+    finally:
+        one._set(before)
 
 
 def test_no_warning_of_numpy_is_seen(evaluated):

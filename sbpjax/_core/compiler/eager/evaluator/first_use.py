@@ -6,8 +6,8 @@ choices and has the same bits:
     calls = (30 ms + 2 ms an equation) / cost of a call
     cost of a call = 10 us + 2 us an equation + 1 ns an element that an equation reads or writes
 
-`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 2,600th call, a layer norm of 64 x 512
-at its 120th, and what takes as long as compiling it at once.
+`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 2,200th call, a layer norm of 64 x 512
+at its 230th, and what takes as long as compiling it at once.
 """
 
 from __future__ import annotations

@@ -241,8 +241,19 @@ def clz(x, **_):
 @rule("select_n")
 def select_n(which, *cases, **_):
     if which.dtype.kind == "b":
-        return np.where(which, cases[1], cases[0])
+        return _select(which, cases[1], cases[0])
     return np.choose(np.clip(which, 0, len(cases) - 1), cases)
+
+
+def _select(which, x, y):
+    """Return ``np.where(which, x, y)``; of many elements by their bits, since its branches cost 5 ns an element."""
+    if which.size < 4096 or x.dtype.itemsize > 8:
+        return np.where(which, x, y)
+    bits = np.dtype(f"i{x.dtype.itemsize}")
+    mask = np.negative(which.view("i1"), dtype=bits)
+    out = np.bitwise_xor(x.view(bits), y.view(bits))
+    out = np.bitwise_and(out, mask, out=out if out.shape == mask.shape else None)
+    return np.bitwise_xor(out, y.view(bits), out=out).view(x.dtype)
 
 
 @rule("clamp")

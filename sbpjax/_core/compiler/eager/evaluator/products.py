@@ -2,37 +2,60 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import threading
 
 import numpy as np
 
 from .moves import pad
 from .pointwise import is_half, rule
 
-# BLAS computes products of so many multiplications on one thread.
+# OpenBLAS computes products of so many multiplications on one thread.
 _OF_ONE_THREAD = 1 << 18
 
 
-def _matmul(left, right):
-    """Return the product of (stacks of) matrices, in tiles that are small enough for one thread of BLAS.
+class _OneThread:
+    """Limits NumPy's OpenBLAS to one thread while a product is computed; another BLAS keeps its threads.
 
-    Threads of BLAS spin while they wait for each other, on a busy machine for several times as long as they compute;
-    and the bits would depend on their number. A tile loses a tenth against one thread on the whole.
+    Threads of OpenBLAS spin while they wait for each other, on a busy machine for several times as long as they
+    compute; and the bits would depend on their number.
     """
-    rows, inner = left.shape[-2:]
-    columns = right.shape[-1]
-    if rows * inner * columns <= _OF_ONE_THREAD:
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
+        names = ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads")
+        found = [n for n in names if hasattr(library, n.format("set"))]
+        self._get, self._set = (
+            [getattr(library, found[0].format(do)) for do in ("get", "set")] if found else (None,) * 2
+        )
+        self._lock, self._inside, self._threads = threading.Lock(), 0, 1
+
+    def __enter__(self) -> None:
+        if self._get is not None:
+            with self._lock:
+                if not self._inside:
+                    self._threads = self._get()
+                    self._set(1)
+                self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        if self._get is not None:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    self._set(self._threads)
+
+
+_one_thread = _OneThread()
+
+
+def _matmul(left, right):
+    """Return the product of (stacks of) matrices, computed by one thread."""
+    if math.prod(left.shape[-2:]) * right.shape[-1] <= _OF_ONE_THREAD:
         return np.matmul(left, right)
-    out = np.empty((*left.shape[:-1], columns), left.dtype)
-    width = max(8, 2 * math.isqrt(_OF_ONE_THREAD // inner) // 8 * 8)
-    height = max(1, _OF_ONE_THREAD // (inner * width))
-    for place in np.ndindex(left.shape[:-2]):
-        x, y, z = left[place], right[place], out[place]
-        for j in range(0, columns, width):
-            part = np.ascontiguousarray(y[:, j : j + width])
-            for i in range(0, rows, height):
-                np.matmul(x[i : i + height], part, out=z[i : i + height, j : j + width])
-    return out
+    with _one_thread:
+        return np.matmul(left, right)
 
 
 @rule("dot_general")

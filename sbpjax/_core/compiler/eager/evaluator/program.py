@@ -93,7 +93,8 @@ def bind(value: Any, sizes: dict[str, int]) -> Any:
 _VIEWS = frozenset("reshape squeeze transpose rev broadcast_in_dim slice split iota stop_gradient copy name".split())
 _SLOW_NS = {
     "sort": 100, "top_k": 100, "gather": 10, "cumsum": 4, "cumprod": 4, "cummax": 4, "cummin": 4, "erf_inv": 30,
-    "lgamma": 30, "digamma": 30, "pow": 10, "threefry2x32": 40,
+    "lgamma": 30, "digamma": 30, "pow": 10, "threefry2x32": 40, "erf": 20, "erfc": 20, "log1p": 20, "logistic": 8,
+    "tanh": 4, "exp": 3, "select_n": 2,
 }  # fmt: skip
 
 
@@ -108,13 +109,13 @@ def cost_of(eqn: JaxprEqn, sizes: dict[str, int]) -> float:
         (sums, _), _ = eqn.params["dimension_numbers"]
         shape = bind(eqn.invars[0].aval.shape, sizes)
         products = math.prod(bind(eqn.outvars[0].aval.shape, sizes)) * math.prod([shape[d] for d in sums])
-        return _STEP_NS + elements + products * (0.05 if eqn.outvars[0].aval.dtype.kind == "f" else 1)
+        return _STEP_NS + elements + products * (0.025 if eqn.outvars[0].aval.dtype.kind == "f" else 1)
     if name == "conv_general_dilated":
         specs, filters = eqn.params["dimension_numbers"], bind(eqn.invars[1].aval.shape, sizes)
         outputs = math.prod(bind(eqn.outvars[0].aval.shape, sizes))
         window = math.prod(filters) // (filters[specs.rhs_spec[0]] or 1)
         columns = outputs * window * _groups(eqn) // (filters[specs.rhs_spec[0]] or 1)
-        return _STEP_NS + 2 * columns + 0.05 * outputs * window
+        return _STEP_NS + 2 * columns + 0.025 * outputs * window
     if name.startswith("reduce_window"):
         elements *= math.prod(eqn.params["window_dimensions"])
     elif name.startswith("scatter"):
@@ -140,6 +141,8 @@ def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
     outputs = builder.add(closed.jaxpr, closed.consts, inputs)
     if outputs is None:
         return None
+    # A nanosecond an element of a result, which is copied to a buffer of JAX.
+    builder.cost_ns += sum(math.prod(bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars)
     slots, dtypes = builder.slots, [v.aval.dtype for v in closed.jaxpr.outvars]
     steps = _with_releases(builder.steps, outputs)
     count = len(inputs)
