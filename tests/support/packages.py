@@ -69,6 +69,7 @@ PLACES = {
     "sbpjax/mock_oneflow.py": "faces",
     "sbpjax/mock_torch.py": "faces",
     "sbpjax/profiler.py": "faces",
+    "sbpjax/plan.py": "faces",
     "sbpjax/run.py": "faces",
     "sbpjax/unittest/": "faces",
 }

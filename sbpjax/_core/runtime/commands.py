@@ -31,6 +31,11 @@ COMMANDS = {
     "launch": Command("sbpjax.distributed.launch", "Start a script once per rank.", "--nproc_per_node 2 train.py"),
     "train": Command("sbpjax.train", "Train by a configuration.", "examples/gpt2/config.py trainer.max_steps=100"),
     "view": Command("sbpjax.train.view", "Write the curves of training runs as one HTML page.", "runs/a runs/b"),
+    "plan": Command(
+        "sbpjax.plan",
+        "Choose the parallelism of a transformer for a cluster.",
+        "llama-70b --machine v5p:8x16x16 --batch 4M",
+    ),
     "preprocess": Command("sbpjax.train.preprocess", "Encode texts into files of tokens.", "texts.txt --output tokens"),
     "serve": Command("sbpjax.serving", "Serve exported graphs by Triton or KServe.", "repository --http-port 8000"),
     "serve-openai": Command(

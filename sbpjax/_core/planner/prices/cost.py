@@ -31,6 +31,10 @@ from its group):
 * combining: XLA's defaults, `xla_gpu_{all_reduce,all_gather,reduce_scatter}_combine_threshold_bytes`; by their
   compiled programs XLA:CPU and libtpu 0.0.42 combine all-reduces alone.
 * cpu: eight virtual devices that share two cores: orders of magnitude only, from runs of XLA:CPU.
+* float8: H100 and H200 data sheets, 1,979 TF; no others of these chips have it.
+* between slices of TPUs (`slices`): Cloud TPU pages of v5e and v6e, 6.4 and 25.6 Tbit/s of data-centre network for the
+  256 chips of a pod; v5p and v4 50 Gbit/s per chip (Austin et al.); 50 µs from host to host.
+* what programs reach of these peaks: `Efficiency`.
 * oneflow: the constants of OneFlow's auto parallelism (`oneflow/core/auto_parallel`, `job_conf.proto`,
   `sbp_infer_util.cpp`). Its unit is a byte moved by any rank of a group, so a "µs" here is that: 16,500 per transfer
   (its wait time), 0.05 per flop of a product or element that another op reads or writes (its cost ratio).
@@ -81,6 +85,44 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Efficiency:
+    """The shares of a chip's peaks that programs reach: one per kind of operation, for models of whole training steps.
+
+    Sources. GPUs: products 0.50 of the peak, with which the model gives this project's own training step of Llama 1.24B
+    on an H100 (`benchmarks/results/gpu.md`, 163.5 ms); a product alone reaches 0.80 in bfloat16 and 0.71 in float8
+    (Bekman, "Machine Learning Engineering", maximum achievable matmul flop/s), hence 0.50 · 0.71 / 0.80 for float8;
+    attention 0.45, between FlashAttention-2 (0.35) and cuDNN's kernel (0.56, same file); links 0.80 by the bus
+    bandwidth of nccl-tests on eight H100 (360 of 450 GB/s). TPUs: Austin et al. give 90 of 100 GB/s per link. Of their
+    products, attention and data-centre network there is no published measurement by single operation: 0.85, 0.35 and
+    0.5 are round numbers, chosen once for all rows of `benchmarks/results/published.md`.
+
+    Attributes:
+        products: of matrix products in 16 bits.
+        products_f8: of those in float8.
+        attention: of attention kernels.
+        memory: of HBM bandwidth, by pointwise operations and the optimizer.
+        links: of the links inside a slice or between GPUs.
+        slices: of the network between slices, whose transfers go through memory of the hosts.
+        hidden: the share of a tensor-parallel collective that runs beside its product, if it is asynchronous.
+        unaligned: the factor on products of 16-bit matrices whose rows are not multiples of 16 bytes: loads of 2 bytes
+            instead of 16 on GPUs; TPU compilers pad.
+    """
+
+    products: float = 0.50
+    products_f8: float = 0.44
+    attention: float = 0.45
+    memory: float = 0.80
+    links: float = 0.80
+    slices: float = 1.0
+    hidden: float = 0.5
+    unaligned: float = 0.125
+
+
+GPU_EFFICIENCY = Efficiency()
+TPU_EFFICIENCY = Efficiency(0.85, 0.85, 0.35, 0.80, 0.90, 0.5, 0.9, 1.0)
+
+
+@dataclass(frozen=True)
 class CostModel:
     """The speeds of one device and its links.
 
@@ -105,6 +147,10 @@ class CostModel:
         tiles: whether memory is read in tiles, so that equations are priced by their blocks
             (`_core.planner.prices.local_work`), collectives by their HBM traffic too, and products take several passes
             only where they request more than the default precision.
+        flops_f8: float8 products per second; 0 without units for them.
+        torus: the number of dims of a TPU's torus; 0 for GPUs.
+        slices: the share of one device in the network between slices; None if there are no slices.
+        efficiency: the shares of these peaks that training steps reach. Plans of programs count without it.
     """
 
     name: str
@@ -125,6 +171,10 @@ class CostModel:
     memory_us_per_byte: float = 0.0
     is_summed: bool = False
     tiles: bool = False
+    flops_f8: float = 0.0
+    torus: int = 0
+    slices: Link | None = None
+    efficiency: Efficiency = GPU_EFFICIENCY
 
     def with_latency(self, alpha_us: float) -> CostModel:
         """Return this model with another latency of a collective, on every link."""
@@ -197,12 +247,16 @@ class CostModel:
         return self.compute_ratio * work_us(self, eqn)
 
 
-def _gpu(*speeds, hosts: Link) -> CostModel:
-    return CostModel(*speeds, alpha_us=10.0, combines=("psum", "psum_scatter", "all_gather"), hosts=hosts)
+def _gpu(*speeds, hosts: Link, flops_f8: float = 0.0) -> CostModel:
+    combines = ("psum", "psum_scatter", "all_gather")
+    return CostModel(*speeds, alpha_us=10.0, combines=combines, hosts=hosts, flops_f8=flops_f8)
 
 
-def _tpu(*speeds) -> CostModel:
-    return CostModel(*speeds, alpha_us=2.0, combines=("psum",), tiles=True)
+def _tpu(*speeds, torus: int, slices: float) -> CostModel:
+    network = Link(50.0, slices)
+    return CostModel(
+        *speeds, alpha_us=2.0, combines=("psum",), tiles=True, torus=torus, slices=network, efficiency=TPU_EFFICIENCY
+    )
 
 
 PRESETS = {
@@ -210,12 +264,12 @@ PRESETS = {
     for m in (
         CostModel("cpu", 1.2e10, 1.2e10, 2e9, 8e9, 1e9, 100.0, ("psum",)),
         _gpu("a100", 156e12, 312e12, 2.039e12, 80e9, 300e9, hosts=Link(18.0, 25e9)),
-        _gpu("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9)),
-        _gpu("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9)),
-        _tpu("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9),
-        _tpu("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9),
-        _tpu("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9),
-        _tpu("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9),
+        _gpu("h100", 494.5e12, 989e12, 3.35e12, 80e9, 450e9, hosts=Link(18.0, 50e9), flops_f8=1979e12),
+        _gpu("h200", 494.5e12, 989e12, 4.8e12, 141e9, 450e9, hosts=Link(18.0, 50e9), flops_f8=1979e12),
+        _tpu("v4", 275e12, 275e12, 1.2e12, 32e9, 300e9, torus=3, slices=6.25e9),
+        _tpu("v5e", 197e12, 197e12, 0.819e12, 16e9, 200e9, torus=2, slices=3.125e9),
+        _tpu("v5p", 459e12, 459e12, 2.765e12, 95e9, 600e9, torus=3, slices=6.25e9),
+        _tpu("v6e", 918e12, 918e12, 1.64e12, 32e9, 448e9, torus=2, slices=12.5e9),
         CostModel("oneflow", 1e6, 1e6, 4e6, 80e9, 1e6, 1.65e4, compute_ratio=0.05, fused=2.0, is_summed=True),
     )
 }

@@ -30,7 +30,7 @@ def with_placement_links(model: CostModel, placement) -> CostModel:
         shares, written = _torus_shares(placement), written_as_all_reduce(placement)
         links = tuple(Link(model.alpha_us, model.interconnect_bytes_per_s * s, w) for s, w in zip(shares, written))
     elif placement.type in ("cuda", "gpu") and model.hosts is not None:
-        links = tuple(_host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
+        links = tuple(host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
     else:
         return model
     # Without links of its own a model prices an equation's inner traffic at once, not axis by axis.
@@ -46,7 +46,8 @@ def link_between(model: CostModel, source, target) -> Link:
     return Link(model.alpha_us, model.interconnect_bytes_per_s)
 
 
-def _host_link(model: CostModel, network: Link, size: int, per_host: int) -> Link:
+def host_link(model: CostModel, network: Link, size: int, per_host: int) -> Link:
+    """Return the link of a group of GPUs of which so many share a host; see `with_placement_links`."""
     hosts = size // per_host
     if hosts <= 1:
         return Link(model.alpha_us, model.interconnect_bytes_per_s)

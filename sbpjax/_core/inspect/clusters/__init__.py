@@ -1,0 +1,1 @@
+"""Report of a search over layouts of a cluster, and its command."""
