@@ -78,7 +78,8 @@ class Scope:
         policies = {id(m): "nothing" if p is True else POLICIES[p] for m, p in checkpoints_of(graph).items()}
         reuse = graph.config.block_scan is not False
         named = {id(state.tensors[i]): layout for i, layout in gradients.items()}
-        self._blocks = Blocks(state.modules, policies, reuse, named) if policies or reuse else None
+        per_use = graph.config.zero_stage == 3 and graph.config.zero_restore_level == 1
+        self._blocks = Blocks(state.modules, policies, reuse, named, not per_use) if policies or reuse else None
         if self._blocks is not None:
             self._blocks.inside, self._blocks.follow = _NameScopeRecorder(self), self._copy_twin_calls
 

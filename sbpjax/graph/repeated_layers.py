@@ -87,6 +87,7 @@ class Blocks:
         policies: id of a module → the values that its checkpoint saves, see `sbpjax.graph.program.forward_backward`.
         reuse: trace equal layers once; off, only checkpointed modules are blocks.
         gradients: id of a parameter → the layout in which its gradient is wanted.
+        shares_casts: keep the casts of weights from forward to backward; off where weights are gathered per use.
     """
 
     def __init__(
@@ -95,7 +96,9 @@ class Blocks:
         policies: dict[int, Any] | None = None,
         reuse: bool = True,
         gradients: dict[int, Layout] | None = None,
+        shares_casts: bool = True,
     ) -> None:
+        self._shares_casts = shares_casts
         self._gradients = gradients or {}
         self._policies = policies or {}
         self._forms = {id(m): form_of(m) for m in _find_repeated(modules)} if reuse else {}
@@ -138,7 +141,7 @@ class Blocks:
         before, mode.blocks = mode.blocks, self.inside
         kept = EscapedTensors(module.modules())
         try:
-            return _Block(call, self._policies.get(id(module)))
+            return _Block(call, self._policies.get(id(module)), self._shares_casts)
         except Exception as why:  # an exception of a user's module is raised again where it runs directly
             log.info("%s is not traced as a block: %s", type(module).__name__, why)
             kept.restore()  # its stored values belong to a trace that is over
@@ -269,12 +272,13 @@ class _Block:
     Args:
         call: the call to trace.
         policy: the values that its checkpoint saves.
+        shares_casts: keep the casts of weights from forward to backward, unless there is a policy.
 
     Raises:
         NotRepeatableError: the module does more than compute.
     """
 
-    def __init__(self, call: _Call, policy) -> None:
+    def __init__(self, call: _Call, policy, shares_casts: bool = True) -> None:
         before = form_of(call.module)
         inputs = [*call.arguments, *call.owned]
         shapes = [jax.ShapeDtypeStruct(tuple(t.shape), t.dtype.np) for t in inputs]
@@ -291,8 +295,9 @@ class _Block:
         # For a backward that is itself recorded: computed from the inputs alone, so that all derivatives are there.
         self._again = functools.cache(lambda: op_of(split(name, closed, kept, "nothing").backward))
         self._casts: list[Cast] = []
-        # A weight is cast once per step, not once in each half of each call.
-        if mode.autocast is not None:
+        # A weight is cast once per step, not once in each half of each call. A checkpointed block would save the cast,
+        # whole where it is gathered, for its backward.
+        if mode.autocast is not None and policy is None and shares_casts:
             count = len(call.arguments)
             halved, self._casts = without_casts(closed, range(count, count + len(call.owned)))
         else:

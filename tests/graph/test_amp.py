@@ -194,6 +194,46 @@ def test_each_weight_is_cast_once_per_step(accumulation, layout):
     assert all(places == [False] for places in casts.values())
 
 
+class Row(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(64, 128, bias=False), nn.Linear(128, 64, bias=False)
+
+    def forward(self, x):
+        return x + self.down(self.up(x).relu())
+
+
+class Rows(nn.Graph):
+    def __init__(self, model, stage, recompute):
+        super().__init__()
+        self.model = model
+        self.add_optimizer(flow.optim.Adam(model.parameters()))
+        self.config.enable_amp(True, dtype=flow.bfloat16)
+        if stage:
+            self.config.enable_zero(True, stage=stage, shard_min_size=1)
+        for block in self.model if recompute else ():
+            block.to(nn.graph.GraphModule).activation_checkpointing = True
+
+    def build(self, x):
+        loss = self.model(x).square().mean()
+        loss.backward()
+        return loss
+
+
+@pytest.mark.parametrize(("stage", "recompute"), [(0, True), (3, False), (3, True)])
+def test_casts_of_weights_are_not_saved_where_memory_is_spared(stage, recompute):
+    place, layers = flow.placement("cpu", [0, 1, 2, 3]), 12
+    with flow.abstract():
+        model = nn.Sequential(*(Row() for _ in range(layers))).to_global(place, B)
+        x = flow.zeros(4, 64, placement=place, sbp=S(0))
+    graph = Rows(model, stage, recompute)
+    memory = graph.memory(x, compiled=False)
+    loops = [e for e in graph.program.plan.program.eqns if e.primitive.name == "scan"]
+    saved = [v.aval for e in loops for v in e.outvars if v.aval.dtype == flow.bfloat16.np]
+    assert len(loops) >= 2 and not any(a.shape in ((layers, 128, 64), (layers, 64, 128)) for a in saved)
+    assert memory.activations < layers * 64 * 128 * 2 * 2 / 4  # the casts of all layers would be four times this
+
+
 def test_parameters_optimizer_state_and_gradients_stay_float32(bf16):
     _, graph = bf16
     assert {p.dtype for p in graph.model.origin.parameters()} == {flow.float32}
