@@ -1,70 +1,139 @@
-"""Write the notebooks beside this file from the tutorials: text as it is, each block of a session as a cell.
+"""Write the notebooks beside this file, with the outputs of a run.
 
-``python docs/notebooks/write.py`` writes them. Outputs are those on the page, which the tests compare with a run.
+``python docs/notebooks/write.py [NAME …]`` writes all of them, or those named; it needs the
+extras ``docs`` and ``demo``.
+A notebook comes from one of two sources:
+
+* a tutorial: text as it is, each example of a session as a cell; ``print(report)`` becomes ``report``, which a notebook
+  shows as a table, and a comment ``<!-- notebook: code -->`` is a cell that only the notebook has;
+* a script ``NAME.py`` beside this file in the percent format: ``# %%`` begins a cell, ``# %% [markdown]`` a text.
+
+Links and the badge are absolute, since a notebook is read in Colab. `REPOSITORY` is the address of the repository.
 """
 
 import doctest
 import json
+import os
 import re
+import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-TUTORIALS = HERE.parent / "tutorials"
-PAGES = ("five_minutes",)
-INSTALL = """# No release is on a package index yet: upload the wheel of `make dist`, or give the address of your fork.
-# %pip install -q sbpjax-0.1.0-py3-none-any.whl
-# %pip install -q git+https://github.com/YOU/sbpjax"""
+DOCS = HERE.parent
+REPOSITORY = "https://github.com/OWNER/sbpjax"  # who publishes the repository writes its address here, and runs this
+TUTORIALS = ("five_minutes",)
+SCRIPTS = tuple(sorted(path.stem for path in HERE.glob("*.py") if path != Path(__file__)))
+NAMES = (*TUTORIALS, *SCRIPTS)
+INSTALL = """\
+import glob, importlib.util
+
+if importlib.util.find_spec("sbpjax") is None:  # a wheel of `make dist` that was uploaded, else the repository
+    source = (glob.glob("sbpjax-*.whl") or ["git+%s"])[0]
+    %%pip install -q {source}"""
+BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 
 
-def notebook(page: str) -> dict:
-    """Return a tutorial as a notebook of nbformat 4.5."""
-    text = (TUTORIALS / f"{page}.md").read_text()
-    cells = [_code(INSTALL, [])]
-    for kind, part in _parts(text):
-        if kind == "text":
-            cells.append({"cell_type": "markdown", "metadata": {}, "source": _linked(part)})
-        else:
-            examples = doctest.DocTestParser().get_examples(part)
-            for at, example in enumerate(examples):
-                last = at == len(examples) - 1
-                if at == 0 or examples[at - 1].want:  # an output ends a cell
-                    source, outputs = "", []
-                source += example.source
-                outputs += [example.want] if example.want else []
-                if example.want or last:
-                    cells.append(_code(source.strip(), outputs))
+def badge(name: str) -> str:
+    """Return the link that opens a notebook in Colab."""
+    path = REPOSITORY.removeprefix("https://github.com/")
+    return f"[![Open in Colab]({BADGE})](https://colab.research.google.com/github/{path}/blob/main/docs/notebooks/{name}.ipynb)"
+
+
+def notebook(name: str) -> dict:
+    """Return a notebook of nbformat 4.5 without outputs."""
+    parts = _of_script(name) if name in SCRIPTS else _of_tutorial(name)
+    cells = [_cell("markdown", badge(name)), _cell("code", INSTALL % REPOSITORY)]
+    cells += [_cell(kind, text) for kind, text in parts if text]
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     return {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
 
 
-def _parts(text: str):
-    for at, part in enumerate(re.split(r"```python\n(.*?)```\n?", text, flags=re.DOTALL)):
-        if part.strip():
-            yield ("code" if at % 2 else "text"), part.strip()
+def _cell(kind: str, text: str) -> dict:
+    code = {"execution_count": None, "outputs": []} if kind == "code" else {}
+    return {"cell_type": kind, "metadata": {}, **code, "source": text}
 
 
-def _linked(text: str) -> str:
-    """Return text whose links lead from this folder."""
-    return re.sub(r"\]\((?![a-z]+:|#)([^)]*)\)", lambda m: f"]({_from_here(m[1])})", text)
+def _of_script(name: str):
+    for part in re.split(r"^# %%", (HERE / f"{name}.py").read_text(), flags=re.MULTILINE)[1:]:
+        head, _, text = part.partition("\n")
+        if head.strip() == "[markdown]":
+            yield "markdown", _with_absolute_links(re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE), HERE)
+        else:
+            yield "code", text.strip()
 
 
-def _from_here(target: str) -> str:
-    return target if target.startswith("../") else f"../tutorials/{target}"
+def _of_tutorial(name: str):
+    page = DOCS / "tutorials" / f"{name}.md"
+    pattern = r"```python\n(.*?)```\n?|<!-- notebook:\s(.*?)\s-->\n?"
+    end, text = 0, page.read_text()
+    for match in re.finditer(pattern, text, flags=re.DOTALL):
+        yield "markdown", _with_absolute_links(text[end : match.start()].strip(), page.parent)
+        yield from (("code", match[2]),) if match[2] else _of_session(match[1])
+        end = match.end()
+    yield "markdown", _with_absolute_links(text[end:].strip(), page.parent)
 
 
-def _code(source: str, outputs: list[str]) -> dict:
-    source = re.sub(r"  # doctest: \+\w+", "", source)
-    shown = [{"name": "stdout", "output_type": "stream", "text": text} for text in outputs]
-    return {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": shown, "source": source}
+def _of_session(session: str):
+    """Yield the cells of a session: an example with an output ends a cell."""
+    source = ""
+    for example in doctest.DocTestParser().get_examples(session):
+        text = re.sub(r"  # doctest: \+\w+", "", example.source.strip())
+        source += re.sub(r"^print\(([^,]*)\)$", r"\1", text) + ("\n\n\n" if "\n" in text else "\n")
+        if example.want:
+            yield "code", source.strip()
+            source = ""
+    yield "code", source.strip()
 
 
-def written(page: str) -> str:
-    """Return the text of a notebook's file."""
-    return json.dumps(notebook(page), indent=1, ensure_ascii=False) + "\n"
+def _with_absolute_links(text: str, folder: Path) -> str:
+    return re.sub(r"(!?)\[(?P<words>[^\]]*)\]\((?![a-z]+:|#)(?P<target>[^)]*)\)", lambda m: _link(m, folder), text)
+
+
+def _link(match: re.Match, folder: Path) -> str:
+    path, *part = match["target"].split("#")
+    path = (folder / path).resolve().relative_to(DOCS.parent.resolve()).as_posix()
+    address = "#".join([f"{REPOSITORY}/{'raw' if match[1] else 'blob'}/main/{path}", *part])
+    return f"{match[1]}[{match['words']}]({address})"
+
+
+def run(cells: dict) -> dict:
+    """Return a notebook with the outputs of a run in an empty folder."""
+    import nbclient
+    import nbformat
+
+    os.environ["SBPJAX_COMPILE_NOTE"] = "off"  # progress, whose seconds differ from run to run
+    found = nbformat.from_dict(cells)
+    with tempfile.TemporaryDirectory() as folder:
+        nbclient.NotebookClient(found, timeout=300, resources={"metadata": {"path": folder}}).execute()
+    for cell in found.cells:
+        cell["metadata"] = {}  # times of the run
+        if cell.cell_type == "code":
+            cell["outputs"] = _with_joined_lines(cell["outputs"])
+            cell["execution_count"] = None
+            for output in cell["outputs"]:
+                output.pop("execution_count", None)
+                if output["output_type"] == "execute_result":
+                    output["execution_count"] = None
+    found["metadata"] = cells["metadata"]
+    return found
+
+
+def _with_joined_lines(outputs: list) -> list:
+    """Return outputs without those of stderr, and with what one cell printed in one piece."""
+    found: list = []
+    for output in outputs:
+        if found and output.get("name") == found[-1].get("name") == "stdout":
+            found[-1]["text"] += output["text"]
+        elif output.get("name") != "stderr":
+            found.append(output)
+    return found
 
 
 if __name__ == "__main__":
-    for page in PAGES:
-        (HERE / f"{page}.ipynb").write_text(written(page))
+    for name in sys.argv[1:] or NAMES:
+        text = json.dumps(run(notebook(name)), indent=1, ensure_ascii=False, sort_keys=True)
+        (HERE / f"{name}.ipynb").write_text(text + "\n")
+        print(f"{name}.ipynb: {len(text) / 1000:.0f} kB")

@@ -100,7 +100,7 @@ class Picture:
             title += [f"[{', '.join(f'{a}:{b}' for a, b in zip(start, stop, strict=True))}, …]"] if start else []
             drawn.append(_panel(10 + k * (_WIDTH + 30), " ".join(title), blocks, (rows, columns)))
         width = 10 + len(panels) * (_WIDTH + 30)
-        return svg(width, _HEIGHT + 40, drawn, ' font-family="sans-serif" style="background: white"')
+        return svg(width, _HEIGHT + 40, drawn, ' font-family="sans-serif"', "background: white;")
 
 
 def _panel(left: int, title: str, blocks: list[Block], shape: tuple[int, int]) -> str:

@@ -7,6 +7,8 @@ XLA does not merge the recomputation with the first computation. Work is linear 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -346,8 +348,18 @@ def source_line(eqn) -> str:
         return ""
     for frame in source_info_util.user_frames(traceback):
         if not is_library_file(frame.file_name):
-            return f"{frame.file_name}:{frame.start_line}"
+            return f"{_cell_name(frame.file_name)}:{frame.start_line}"
     return ""
+
+
+def _cell_name(file: str) -> str:
+    """Return ``In[3]`` for a cell of a notebook, whose file is a temporary one; another file as it is."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None or os.path.exists(file):
+        return file
+    cell = getattr(shell.compile, "format_code_name", lambda name: None)(file)
+    return file if cell is None else cell[1]
 
 
 def scopes_of(eqn) -> list[str]:
