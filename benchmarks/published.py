@@ -8,6 +8,7 @@ model has the data sheets' peaks and one efficiency per kind of operation and pl
     python -m benchmarks.published              # the table, with errors
     python -m benchmarks.published --costs      # and the ten largest costs of each row, and memory by part
     python -m benchmarks.published --layouts    # what the search chooses on each row's machine
+    python -m benchmarks.published --pods       # what it chooses for 4,096 and 16,384 chips, and how long it takes
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import statistics
+import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -201,12 +203,37 @@ def print_table(found: list[Row]) -> None:
         print(f"fall of MFU from 1 to 32 slices, {name}: predicted {predicted:.1f} points, published {published:.1f}")
 
 
+PODS = (
+    ("llama-70b", "h100:512x8", 16), ("llama-405b", "h100:512x8", 16), ("moe-1t", "h100:512x8", 64),
+    ("llama-405b", "v5p:16x16x16", 16), ("llama-70b", "h100:2048x8", 64), ("llama-405b", "h100:2048x8", 16),
+    ("moe-1t", "h100:2048x8", 64), ("llama-405b", "2*v5p:16x16x32", 64),
+)  # fmt: skip
+
+
+def print_pods() -> None:
+    """Print the choices for large machines; batches in millions of tokens, sequences of 8,192."""
+    print("\n| model | machine | tokens | layouts | CPU | chosen | step | MFU | memory |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for model, where, millions in PODS:
+        start = time.process_time()
+        found = search(transformer(model), machine(where), 8192, millions * 2**20 // 8192)
+        spent, s = time.process_time() - start, found.choice
+        print(
+            f"| {model} | {where} | {millions}M | {found.candidates + found.too_large:,} | {spent:.0f} s | "
+            f"{s.layout.text()} | {s.seconds:.2f} s | {s.mfu:.1%} | {peak(s).total / 1e9:.1f} GB |"
+        )
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--costs", action="store_true", help="the ten largest costs of each row, and memory by part")
     parser.add_argument("--layouts", action="store_true", help="what the search chooses on each row's machine")
+    parser.add_argument("--pods", action="store_true", help="what it chooses for 4,096 and 16,384 chips")
     options = parser.parse_args()
+    if options.pods:
+        print_pods()
+        return
     found = rows()
     print_table(found)
     for r in found if options.costs else ():

@@ -5,12 +5,17 @@
     step = Step(transformer("llama-70b"), Layout(fsdp=32, tensor=8, recompute="full"), machine("h100:32x8"), 8192, 512)
     print(step.seconds, step.mfu, peak(step).total, explain_costs(step))
 
+    simulate(Job(hosts=2048, days=54, failures_per_day=7.8)).goodput      # a month with failures
+
 `sbpjax.auto` chooses the layout of every tensor of a traced program on a given mesh; this chooses the mesh's sizes.
 """
 
 from ._core.inspect.clusters.command import main as main
 from ._core.inspect.clusters.report import SearchReport as SearchReport
 from ._core.inspect.clusters.report import explain_costs as explain_costs
+from ._core.planner.clusters.job import Job as Job
+from ._core.planner.clusters.job import Outcome as Outcome
+from ._core.planner.clusters.job import simulate as simulate
 from ._core.planner.clusters.layout import RECOMPUTE as RECOMPUTE
 from ._core.planner.clusters.layout import Layout as Layout
 from ._core.planner.clusters.machine import Machine as Machine
