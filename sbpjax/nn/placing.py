@@ -200,7 +200,7 @@ class PlacementMethods:
         """Allocate memory, with unspecified content, for all tensors, in place; for modules on ``device="meta"``.
 
         Args:
-            device: where local tensors are made; for global ones give ``placement`` or nothing.
+            device: where local tensors are made; a global one keeps its placement, as PyTorch's sharded ones do.
             placement: the devices; None keeps each global tensor's own.
             sbp: the layout of every tensor; None keeps each global tensor's own.
 
@@ -211,10 +211,10 @@ class PlacementMethods:
         """
 
         def empty(t: Tensor) -> Tensor:
-            there, layout = (placement, sbp) if device is None else (None, None)
-            if t.is_global and device is None:
+            there, layout = (placement, sbp) if device is None or t.is_global else (None, None)
+            if t.is_global:
                 there, layout = placement or t.placement, t.sbp if sbp is None else sbp
-            where = "cpu" if device is None and there is None else device
+            where = None if there is not None else "cpu" if device is None else device
             return creation.empty(*t.shape, dtype=t.dtype, device=where, placement=there, sbp=layout)
 
         return self._apply(empty)

@@ -45,7 +45,13 @@ def positions_of(member: int, grid: np.ndarray) -> list[Index]:
 
 
 def from_local(
-    value, placement: Placement, sbp, world: World, check: bool = True, check_values: bool | None = None
+    value,
+    placement: Placement,
+    sbp,
+    world: World,
+    check: bool = True,
+    check_values: bool | None = None,
+    layout: Layout | None = None,
 ) -> tuple[jax.Array, Layout]:
     """Return the global tensor of the members' local tensors; all members call it.
 
@@ -57,6 +63,8 @@ def from_local(
         check: compare shapes and dtypes first; without it all members' are taken to be equal.
         check_values: compare the values of broadcast tensors too, by a digest of each member's: where they differ, True
             raises, and None warns and takes the first member's. False takes the first member's without comparing.
+        layout: the result's, where all members know it, as that of a gradient: then they exchange nothing, and members
+            outside need not call.
 
     Raises:
         OpError: the members' shapes do not make one tensor; every member raises it.
@@ -67,6 +75,9 @@ def from_local(
     grid = owners(placement, world)
     members = sorted({int(m) for m in grid.flat})
     operation = f"x.to_global({placement!r}, {sbp!r})"
+    if layout is not None:
+        known = layout
+        return world.share(operation, value, lambda values: _assemble_array(values, known, grid)), layout
     mine = (tuple(value.shape), str(value.dtype))
     if check:
         compared = check_values is not False and collective_trace.mode() != "off"

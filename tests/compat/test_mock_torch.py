@@ -260,9 +260,11 @@ def test_names_that_are_only_mentioned_say_what_to_use():
         from torch.nn.attention.flex_attention import BlockMask
 
         assert not isinstance(torch.ones(1), (DTensor, BlockMask)) and Shard(0) == Shard(0) != Shard(1)
-        assert repr(Replicate()) == "Replicate()"
-        with pytest.raises(NotImplementedError, match="to_global"):
+        assert repr(Replicate()) == "Replicate()" and repr(Shard(1)) == "Shard(dim=1)"
+        with pytest.raises(TypeError, match="to_global"):
             DTensor()
+        with pytest.raises(NotImplementedError, match="to_global"):
+            torch.distributed.pipelining.PipelineStage()
         with pytest.raises(NotImplementedError, match="scaled_dot_product"):
             BlockMask()
         assert torch.accelerator.is_available() == (torch.accelerator.current_accelerator() is not None)

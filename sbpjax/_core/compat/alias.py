@@ -16,6 +16,7 @@ from sbpjax._core import naming
 from sbpjax.errors import UnknownNameError
 
 from .missing import MissingPlaceholder, page_of
+from .torch_names.absent import is_absent
 
 _Feature = type(annotations)
 _OWN = frozenset({"__spec__", "__loader__", "__path__", "__package__", "__file__", "__name__", "__doc__"})
@@ -55,6 +56,8 @@ class Alias(ModuleType):
                 continue  # of the source's own ``from __future__ import annotations``
             if isinstance(value, ModuleType):
                 break  # also modules go by the peer's names
+            if is_absent(value) and f"{self.__name__}.{name}" in peer.table:
+                continue  # of a module under which every name is absent
             if callable(value):
                 fields[name] = value
             return value
@@ -96,7 +99,7 @@ class Alias(ModuleType):
         """Return whether a name is that of something other than a module."""
         for source in self.__dict__["_sources"]:
             found = getattr(importlib.import_module(source), name, None)
-            if found is not None and not isinstance(found, _Feature):
+            if found is not None and not isinstance(found, _Feature) and not is_absent(found):
                 return not isinstance(found, ModuleType)
         return False
 

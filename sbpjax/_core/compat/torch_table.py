@@ -43,13 +43,20 @@ _FLAT = {
     ),
 }
 
-# modules of PyTorch's own sharded tensors, which libraries import for `isinstance` checks
-_SHARDED = (
-    "tensor tensor._utils tensor.placement_types tensor.parallel tensor.device_mesh device_mesh fsdp _composable "
-    "_composable.fsdp _functional_collectives _tensor checkpoint checkpoint.state_dict checkpoint.hf_storage "
-    "algorithms algorithms._checkpoint algorithms._checkpoint.checkpoint_wrapper pipelining "
-    "fsdp.fully_sharded_data_parallel fsdp.wrap tensor.experimental"
-)
+# modules of PyTorch's sharded tensors, by the modules that answer; their other names are absent
+_DTENSOR = f"{_NAMES}.dtensor"
+_SHARDED = {
+    "tensor": "tensor tensor._utils tensor._api tensor.placement_types tensor.experimental _tensor _tensor.api "
+    "_tensor.placement_types",
+    "mesh": "device_mesh tensor.device_mesh _tensor.device_mesh",
+    "parallel": "tensor.parallel tensor.parallel.style tensor.parallel.api tensor.parallel.loss",
+    "fsdp": "fsdp fsdp.fully_sharded_data_parallel fsdp._fully_shard _composable _composable.fsdp "
+    "_composable.fsdp.fully_shard",
+    "state_dict": "checkpoint checkpoint.state_dict checkpoint.stateful checkpoint.state_dict_saver "
+    "checkpoint.state_dict_loader checkpoint.filesystem",
+    "": "_functional_collectives checkpoint.hf_storage algorithms algorithms._checkpoint "
+    "algorithms._checkpoint.checkpoint_wrapper pipelining fsdp.wrap",
+}
 
 
 # modules that have names of their own first, and the rest from sbpjax under their names
@@ -101,8 +108,10 @@ def _table() -> dict[str, tuple[str, ...]]:
     table: dict[str, tuple[str, ...]] = {}
     for parent, (names, sources) in _FLAT.items():
         table.update({f"{parent}.{name}": sources for name in names.split()})
-    for name in _SHARDED.split():
-        table[f"torch.distributed.{name}"] = (f"{_NAMES}.sharded",)
+    for own, names in _SHARDED.items():
+        here = (f"{_DTENSOR}.{own}",) if own else ()
+        more = (f"{_DTENSOR}.mesh",) if own == "tensor" else ()
+        table.update({f"torch.distributed.{n}": (*here, *more, f"{_NAMES}.sharded") for n in names.split()})
     for own, names in _ONLY.items():
         table.update({f"torch.{name}": (own,) for name in names.split()})
     for name, own in _FIRST.items():

@@ -30,6 +30,11 @@ class _Absent(type):
         return made
 
 
+def is_absent(value: Any) -> bool:
+    """Return whether a value is the class of an absent name."""
+    return isinstance(value, _Absent)
+
+
 def make_absent_class(name: str, reason: str, instead: str) -> Any:
     """Return a class that cannot be made or called, and raises an error with the reason.
 

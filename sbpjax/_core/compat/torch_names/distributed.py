@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,8 @@ from sbpjax.distributed.group import GroupMember as GroupMember
 from sbpjax.distributed.group import ProcessGroup as ProcessGroup
 from sbpjax.distributed.group import group_of
 
-from . import sharded as _sharded
+from .dtensor.mesh import DeviceMesh as DeviceMesh
+from .dtensor.mesh import init_device_mesh as init_device_mesh
 
 default_pg_timeout = timedelta(seconds=_own.default_pg_timeout)
 _REASON = "the rendezvous is through the environment or at tcp://host:port"
@@ -77,7 +79,11 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     _own.barrier(group)
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("init_device_mesh", "DeviceMesh"):
-        return getattr(_sharded, name)
-    raise AttributeError(name)
+def get_default_backend_for_device(device: Any) -> str:
+    """Return the transport of collectives between devices of a kind."""
+    return Backend.default_device_backend_map.get(str(device).partition(":")[0], Backend.UNDEFINED)
+
+
+def is_torchelastic_launched() -> bool:
+    """Return whether a launcher that restarts processes started this one."""
+    return "RESTART_COUNT" in os.environ

@@ -14,6 +14,7 @@ import numpy as np
 from jax.core import Tracer
 from jax.sharding import NamedSharding
 
+from sbpjax._core import naming
 from sbpjax._core.compiler import conversions, interop
 from sbpjax._core.jax_private import is_leaked, trace_state_clean
 from sbpjax._core.runtime import collective_trace, processes, sizes
@@ -130,7 +131,7 @@ def to_global(
     if layout is None and isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
     if layout is None:
-        return _from_local(self, placement, sbp, grad_sbp, check_meta, check_values)
+        return from_local(self, placement, sbp, grad_sbp=grad_sbp, check_meta=check_meta, check_values=check_values)
     placement = layout.placement if placement is None else placement
     if isinstance(self._array, Tracer):
         return pin(self, placement, sbp, grad_sbp)
@@ -230,9 +231,33 @@ def _incomplete_layout_error(x: Tensor, placement, sbp) -> MixedTensorError:
     )
 
 
-def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_values: bool | None) -> Tensor:
+def from_local(
+    x: Tensor,
+    placement,
+    sbp,
+    *,
+    grad_sbp=None,
+    check_meta: bool = True,
+    check_values: bool | None = None,
+    copies_get_grad: bool = False,
+    layout=None,
+) -> Tensor:
+    """Return a local tensor as a global one, see `to_global`.
+
+    Args:
+        x: a local tensor.
+        placement: the placement of the result.
+        sbp: its nd-sbp.
+        grad_sbp: the nd-sbp of the gradient on the way back.
+        check_meta: as for `to_global`.
+        check_values: likewise.
+        copies_get_grad: under broadcast give the gradient to every process's copy, not to the first rank's alone: of
+            PyTorch's loss, which is one that each rank computes again.
+        layout: that of the result, where all processes know it; see `process_local.from_local`.
+    """
     if placement is None or sbp is None:
         raise _incomplete_layout_error(x, placement, sbp)
+    x._fresh()
     shape = tuple(x._array.shape)
     codes = algebra.parse(sbp, placement, len(shape))
     nd_sbp = algebra.to_sbp(codes)
@@ -241,7 +266,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     world = processes.current()
     several = world.size > 1 and placement.is_present and not x.is_meta
     if several:
-        made = process_local.from_local(x._array, placement, nd_sbp, world, check_meta, check_values)
+        made = process_local.from_local(x._array, placement, nd_sbp, world, check_meta, check_values, layout)
         out = wrap_any(*made)._mark_requested_sum()
     else:
         # One process has all ranks: its tensor is the whole, and each rank takes its part.
@@ -258,7 +283,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
             grad = grad.to_global(placement, _no_partial(nd_sbp))
             # Under broadcast the values of one process were taken: only its tensor has a gradient, those of the others
             # zero, so that the sum over processes is right.
-            if not process_local.is_first_replica(placement, codes, world):
+            if not copies_get_grad and not process_local.is_first_replica(placement, codes, world):
                 return wrap(jnp.zeros(shape, grad._array.dtype, device=owner))
         local = grad.to_local()
         if owner is not None and next(iter(local._array.devices())) != owner:
@@ -268,7 +293,7 @@ def _from_local(x: Tensor, placement, sbp, grad_sbp, check_meta: bool, check_val
     return _record(x, out, back)
 
 
-def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
+def to_local(self: Tensor, *, copy: bool = False, grad_sbp=None) -> Tensor:
     """Return the part of a global tensor on this process as a local tensor; with one process, the whole logical value.
 
     With several processes: the parts of this process's ranks joined along split dims, the value under broadcast, the
@@ -277,6 +302,9 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
 
     Args:
         copy: return a new tensor even if nothing has to be computed.
+        grad_sbp: the nd-sbp of the gradients of all processes' local tensors. By default those of a broadcast tensor's
+            copies add up (the loss of the run is the sum of the processes' losses); in a program that imports the
+            package as torch they are one gradient, as PyTorch has it.
 
     Raises:
         MixedTensorError: the tensor is local already.
@@ -307,8 +335,16 @@ def to_local(self: Tensor, *, copy: bool = False) -> Tensor:
     else:
         out = wrap_any(conversions.to_logical(self._array, layout, own=True))
 
+    adds_up = several and not naming.is_torch()
+
     def back(grad: Tensor) -> Tensor:
-        return grad.to_global(layout.placement, _gradient_nd_sbp(layout.sbp) if several else _no_partial(layout.sbp))
+        default = _gradient_nd_sbp(layout.sbp) if adds_up else _no_partial(layout.sbp)
+        codes = algebra.parse(default if grad_sbp is None else grad_sbp, layout.placement, len(layout.shape))
+        wanted = algebra.to_sbp(codes)
+        if not several or grad._layout is not None:
+            return grad.to_global(layout.placement, wanted)
+        known = layout_of(layout.placement, codes, layout.shape, np.dtype(grad._array.dtype))
+        return from_local(grad, layout.placement, wanted, layout=known)
 
     return _record(self, out, back)
 
