@@ -44,6 +44,7 @@ from jax._src.core import update_aval_with_sharding as update_aval_with_sharding
 from jax._src.cudnn import fused_attention_stablehlo as cudnn_attention  # noqa: F401
 from jax._src.dispatch import check_special as check_special
 from jax._src.dispatch import prim_requires_devices_during_lowering as prim_requires_devices_during_lowering
+from jax._src.interpreters import batching as _batching
 from jax._src.interpreters import partial_eval as partial_eval
 from jax._src.interpreters import pxla as pxla
 from jax._src.interpreters.partial_eval import DynamicJaxprTrace as DynamicJaxprTrace
@@ -97,16 +98,31 @@ def is_leaked(tracer: core.Tracer) -> bool:
     return trace is core.eval_trace
 
 
-def register_array_type(kind: type, aval_of, array_of) -> None:
+def stages_program() -> bool:
+    """Return whether JAX stages a program, as under `jax.jit`; ``grad`` and ``vmap`` alone compute at once."""
+    trace = core.trace_ctx.trace
+    while (parent := getattr(trace, "parent_trace", None)) is not None:
+        trace = parent
+    return isinstance(trace, DynamicJaxprTrace)
+
+
+def register_array_type(kind: type, aval_of, array_of, check_result) -> None:
     """Let JAX's functions take objects of a class for arrays, as they take NumPy's; JAX's random keys enter so too.
 
     Args:
         kind: the class; its objects have ``sharding`` and ``_committed``, as arrays do.
         aval_of: the JAX type of an object.
         array_of: the array of an object.
+        check_result: called with an object that a function under ``vmap`` returned; raises if it holds a tracer.
     """
     core.pytype_aval_mappings[kind] = aval_of
     _dtypes.canonicalize_value_handlers[kind] = array_of
+
+    def from_vmap(to_array, axis_size, value, axis):
+        check_result(value)
+        return to_array(axis_size, array_of(value), axis)
+
+    _batching.from_elt_handlers[kind] = from_vmap
 
 
 def prepare_lapack() -> None:

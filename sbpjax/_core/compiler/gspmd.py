@@ -74,6 +74,19 @@ def constrain(array, codes, placement):
     return jax.lax.with_sharding_constraint(array, layout_of(placement, kept, shape, array.dtype).sharding)
 
 
+def constrain_with_gradient(array, *, codes, grad_codes, placement):
+    """Mark a logical array with an nd-sbp, and its gradient with another; the same, where that is None."""
+    if grad_codes is None:
+        return constrain(array, codes, placement)
+
+    @jax.custom_vjp
+    def mark(x):
+        return constrain(x, codes, placement)
+
+    mark.defvjp(lambda x: (mark(x), None), lambda _, g: (constrain(g, grad_codes, placement),))
+    return mark(array)
+
+
 def logical_array(array, layout: Layout):
     """Return the logical array of a physical one, in a traced program: partial sums added, padding dropped."""
     stacked = len(layout.partial_axes)

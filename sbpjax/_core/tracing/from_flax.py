@@ -10,8 +10,7 @@ where a placement is given.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
@@ -119,7 +118,7 @@ def from_flax(
     rngs: Any = None,
     train: str | None = None,
     placement: Placement | None = None,
-    rules: Mapping[str, Any] = MappingProxyType({}),
+    rules: Mapping[str, Any] | Iterable[tuple[str, Any]] = (),
     **kwargs,
 ) -> FlaxModule:
     """Return a Flax module as an `nn.Module`.
@@ -133,7 +132,7 @@ def from_flax(
         placement: where to lay the tensors out: dims whose logical axis is one of its axes, or has one by ``rules``,
             are split over it, all else is broadcast. By default arrays that are sharded over a mesh stay so, with their
             names and layouts, and the others become broadcast there; without such arrays all are local.
-        rules: logical axis → axis of the placement, a tuple of them, or None; as in Flax's own rules.
+        rules: logical axis → axis of the placement, a tuple of them, or None: a dict, or pairs as in Flax.
         **kwargs: for Linen, further arguments of ``init``.
 
     Returns:
@@ -150,7 +149,7 @@ def from_flax(
         made = _from_linen(module, example, rngs, train, kwargs)
     else:
         raise _no_flax_module(module)
-    made._lay_out(placement, rules)
+    made._lay_out(placement, dict(rules))
     return made
 
 

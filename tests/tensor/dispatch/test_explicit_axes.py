@@ -1,5 +1,6 @@
 """Ops inside programs of JAX: under explicit axes, with tensors that they close over, in shard_map, after the trace."""
 
+import contextlib
 import random
 
 import jax
@@ -273,9 +274,7 @@ def test_leaked_tensor_is_named(use):
     for transform in (jax.jit, jax.vmap, lambda f: jax.grad(lambda a: f(a).sum())):
         leaked = []
         transform(lambda a, leaked=leaked: (leaked.append(flow.from_jax(a).exp()), a)[1])(jnp.ones((8, 8)))
-        with pytest.raises(
-            OpError, match=r"(?s)a trace that is over.*seen: float.*fix: .*return the tensor's x.jax\(\)"
-        ):
+        with pytest.raises(OpError, match=r"(?s)a trace that is over.*seen: float.*fix: .*return x.jax\(\) instead"):
             use(leaked[0])
 
 
@@ -290,3 +289,66 @@ def test_tensor_of_an_outer_trace_is_no_leak():
         return scanned + branch + grad + mapped.sum(0) + again + jax.jit(lambda c: (flow.from_jax(c) + x).jax())(a)
 
     np.testing.assert_array_equal(jax.jit(f)(jnp.ones(3)), np.full(3, 3 + 2 + 1 + 6 + 2 + 2))
+
+
+@pytest.mark.parametrize("transform", [jax.jit, jax.vmap, jax.grad], ids=["jit", "vmap", "grad"])
+def test_tensor_returned_to_jax_is_named(transform):
+    with pytest.raises(OpError, match=r"(?s)a trace that is over.*fix: .*return x.jax\(\) instead"):
+        transform(lambda a: flow.from_jax(a).sum())(jnp.ones((8, 8)))
+
+
+@pytest.fixture
+def auto_mesh():
+    return jax.make_mesh((2, 4), NAMES, axis_types=(AxisType.Auto,) * 2)
+
+
+@pytest.mark.parametrize("ambient", [False, True])
+def test_to_global_constrains_auto_axes(auto_mesh, ambient):
+    p, a = flow.placement(auto_mesh), sharded(auto_mesh, "data")
+    work = of(lambda x: x.to_global(p, {"model": sbp.split(1)}))
+    whole = jax.grad(
+        lambda a: (of(lambda x: x.to_global(p, {"model": sbp.split(1)}, grad_sbp=[sbp.broadcast] * 2))(a) ** 2).sum()
+    )
+    with jax.set_mesh(auto_mesh) if ambient else contextlib.nullcontext():
+        assert jax.jit(work)(a).sharding.spec == PartitionSpec(None, "model")
+        assert jax.jit(jax.vmap(work))(jnp.stack([a, a])).sharding.spec == PartitionSpec(None, None, "model")
+        assert jax.jit(whole)(a).sharding.is_fully_replicated
+        np.testing.assert_array_equal(jax.jit(whole)(a), 2 * a)
+
+
+@pytest.mark.parametrize("ranks", [[0, 1, 2, 3], [[7, 6, 5, 4], [3, 2, 1, 0]]])
+def test_to_global_on_other_devices_is_refused(mesh, ranks):
+    p = flow.placement("cpu", ranks)
+    with jax.set_mesh(mesh), pytest.raises(MixedTensorError, match=r"(?s)one mesh.*placement.current\(\)"):
+        jax.jit(of(lambda x: x.to_global(p, [sbp.broadcast] * len(p.hierarchy))))(sharded(mesh, "data"))
+
+
+def test_array_of_another_mesh_is_named(mesh):
+    other = jax.make_mesh((4, 2), ("a", "b"))
+    with (
+        jax.set_mesh(mesh),
+        pytest.raises(MixedTensorError, match=r"(?s)one mesh.*jax.set_mesh\(array.sharding.mesh\)"),
+    ):
+        jax.jit(of(flow.exp))(sharded(other, "a"))
+
+
+@pytest.mark.parametrize("name", ["sbp", "placement"])
+def test_layout_of_a_traced_tensor_is_that_of_its_type(mesh, name):
+    with pytest.raises(MixedTensorError, match=r"(?s)inside a function of JAX.*jax.typeof"):
+        jax.jit(of(lambda x: getattr(x, name)))(sharded(mesh, "data"))
+    seen = []
+    jax.jit(of(lambda x: seen.append(x.sharding.spec) or x))(sharded(mesh, "data"))
+    assert seen == [PartitionSpec("data", None)]
+
+
+def test_grad_and_vmap_without_jit_take_global_tensors(auto_mesh):
+    a, w = sharded(auto_mesh, "data"), sharded(auto_mesh, None, "model", seed=1)
+    x, weight = flow.from_jax(a), flow.from_jax(w)
+    expected = jax.grad(lambda w: jnp.tanh(np.asarray(a) @ w).sum())(np.asarray(w))
+    for loss in (lambda w, x: flow.tanh(x @ flow.from_jax(w)).sum().jax(), lambda w, x: jnp.tanh(x @ w).sum()):
+        grad = jax.grad(lambda w, loss=loss: loss(w, x))(weight)
+        assert grad.sharding.spec == PartitionSpec(None, "model")
+        np.testing.assert_allclose(grad, expected, atol=1e-6)
+        np.testing.assert_allclose(jax.grad(loss)(weight, x), expected, atol=1e-6)
+    rows = jax.vmap(lambda row: (flow.from_jax(row) @ weight).jax())(a)
+    np.testing.assert_allclose(rows, np.asarray(a) @ np.asarray(w), atol=1e-5)

@@ -125,7 +125,7 @@ class Signature:
                 f"auto.plan({self.title}, ...)",
                 f"arguments {[type(a).__name__ for a in args]} without an array",
                 "the arguments of the step are pytrees of arrays or of jax.ShapeDtypeStruct",
-                f"auto.plan({self.title}, params, opt_state, batch, mesh=mesh)",
+                f"auto.plan({self.title}, params, opt_state, batch, mesh=mesh); of sbpjax's tensors pass x.jax()",
             )
         paths = jax.tree_util.tree_flatten_with_path(self.unflatten(range(len(arrays))))[0]
         parameters = _parameter_names(fn, len(args))

@@ -160,12 +160,13 @@ def _search_with_memory_price(
         if smallest.bytes <= limit_bytes or not is_smaller and smallest is not free:
             break
     if smallest.bytes > limit_bytes:
+        least = _rounded_up(smallest.bytes)
         raise OutOfMemoryError(
             f"a plan within {limit_bytes:,.0f} bytes per device",
             f"the smallest plan found holds {smallest.bytes:,} bytes at its fullest moment, "
             f"the fastest one {free.bytes:,}",
             "parameters, state, saved activations and gathered copies must fit",
-            f"memory_limit_bytes={_rounded_up(smallest.bytes)}, or release pins, checkpoint activations, "
+            f"memory_limit_bytes={least}, of auto.plan memory={least}, or release pins, checkpoint activations, "
             "split the batch, or use more devices",
         )
     # Half-way on a logarithmic scale: which price a plan changes at is known to no power of ten.

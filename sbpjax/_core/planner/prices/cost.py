@@ -390,5 +390,5 @@ def preset(name: str) -> CostModel:
         SbpError: there is no such preset.
     """
     if name not in PRESETS:
-        raise SbpError(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'e.g. preset("h100")')
+        raise SbpError(f"cost model {name!r}", repr(name), f"the presets are {sorted(PRESETS)}", 'its name: "h100"')
     return PRESETS[name]

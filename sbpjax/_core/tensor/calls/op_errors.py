@@ -31,10 +31,11 @@ def describe(x) -> str:
 def leaked_error(x: Tensor) -> Exception:
     """Return the error for a tensor that outlived the trace it is of."""
     return errors.OpError(
-        "an op on a tensor of a trace that is over",
+        "a tensor of a trace that is over",
         f"{x.dtype.name}{list(x.shape)}",
-        "inside jax.jit, grad, vmap, scan and the like a tensor is a tracer, which ends with the trace",
-        "return the tensor's x.jax() from the function; keep no tensor of it in an attribute, a list or a global name",
+        "functions under jax.jit, grad, vmap, scan and the like return arrays; a tensor in them is a tracer, which "
+        "ends with the trace",
+        "return x.jax() instead of the tensor x; keep no tensor of the trace in an attribute, a list or a global name",
     )
 
 
@@ -54,6 +55,21 @@ def _device_mismatch_error(op, inputs) -> Exception:
         "; ".join(f"input {i}: {describe(x)} on {x.device}" for i, x in enumerate(tensors)),
         "all inputs of a local op are on one device",
         f"x.to({str(tensors[0].device)!r}) for the others",
+    )
+
+
+def _mesh_mismatch_error(op, inputs) -> Exception | None:
+    """Return the error for tracers of another mesh than that of `jax.set_mesh`; None where there is one mesh."""
+    ambient = jax.sharding.get_abstract_mesh()
+    typed = [x._array for x in inputs if isinstance(x, Tensor) and isinstance(x._array, jax.core.Tracer)]
+    others = [m for x in typed if (m := jax.typeof(x).sharding.mesh).shape_tuple not in ((), ambient.shape_tuple)]
+    if ambient.empty or not others:
+        return None
+    return errors.MixedTensorError(
+        f"{op.name} inside a program of JAX",
+        f"{', '.join(map(describe, inputs))} of mesh {others[0].shape}, under jax.set_mesh of {ambient.shape}",
+        "a program has one mesh: that of jax.set_mesh is also that of its arrays",
+        "with jax.set_mesh(array.sharding.mesh): around the call, or jax.device_put of the array to the other mesh",
     )
 
 
@@ -133,6 +149,8 @@ def translate(error: Exception, op, inputs) -> Exception:
     # By its message: JAX has no class for it (jax 0.10).
     if "incompatible devices" in str(error):
         return _device_mismatch_error(op, inputs)
+    if (mismatch := _mesh_mismatch_error(op, inputs)) is not None:
+        return mismatch
     kind, text = _error_class(error), _line_of(error)
     arguments = ", ".join([*(describe(x) for x in inputs), *(f"{k}={v!r}" for k, v in op.static)])
     return kind(f"{op.name}({', '.join(f'{k}={v!r}' for k, v in op.static)})", arguments or "no inputs", text, _FIX)

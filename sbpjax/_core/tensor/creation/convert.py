@@ -16,9 +16,10 @@ from jax.sharding import NamedSharding
 
 from sbpjax._core import naming
 from sbpjax._core.compiler import conversions, interop
+from sbpjax._core.compiler.gspmd import constrain_with_gradient
 from sbpjax._core.jax_private import is_leaked, trace_state_clean
 from sbpjax._core.runtime import collective_trace, processes, sizes
-from sbpjax._core.runtime.ambient_mesh import check_no_manual_axes
+from sbpjax._core.runtime.ambient_mesh import ambient_mesh, check_no_manual_axes
 from sbpjax._core.tensor.nodes.node import Node, record
 from sbpjax.errors import (
     AT_ITS_END,
@@ -185,6 +186,9 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     if placement is None or (sbp is None and x._layout is None):
         raise _incomplete_layout_error(x, placement, sbp)
     check_no_manual_axes("to_global", describe(x))
+    in_jax = mode.capture is None  # a program of the user's, in which nothing is planned
+    if in_jax:
+        _check_program_mesh(x, placement)
     ndim = x._array.ndim
     free = (algebra.FREE,) * len(placement.hierarchy)
     codes = free if sbp is None else algebra.parse(sbp, placement, ndim, allow_free=True)
@@ -207,9 +211,26 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     wanted = None if grad_codes == free else algebra.to_sbp(grad_codes)
     static = (("placement", placement), ("sbp", algebra.to_sbp(codes)), ("grad_sbp", wanted))
     out = dispatch.run(op_of(to_sbp, static), (x,))
+    if in_jax and not jax.typeof(x._array).sharding.mesh.explicit_axes:  # there the type has the sharding
+        mesh = ambient_mesh()
+        where = placement if mesh is None else Placement.from_mesh(mesh)
+        static = (("placement", where), ("codes", codes), ("grad_codes", None if wanted is None else grad_codes))
+        out = dispatch.run(op_of(constrain_with_gradient, static), (out,))
     # The op's own result is unpinned, as that of every traced op.
     out._layout = layout
     return out
+
+
+def _check_program_mesh(x: Tensor, placement) -> None:
+    """Raise for a placement with other devices than the mesh of the JAX program that is being traced."""
+    mesh = ambient_mesh()
+    if mesh is not None and placement.is_present and not np.array_equal(mesh.devices, placement.devices):
+        raise MixedTensorError(
+            "x.to_global(placement, sbp) inside a program of JAX",
+            f"{describe(x)}, {placement!r}, and {mesh}",
+            "a program has one mesh, and the placement has its devices, in the same grid",
+            "x.to_global(sbpjax.placement.current(), sbp)",
+        )
 
 
 def move_to_stage(x: Tensor, placement) -> Tensor:
@@ -227,7 +248,9 @@ def _incomplete_layout_error(x: Tensor, placement, sbp) -> MixedTensorError:
         f"x.to_global(placement={placement!r}, sbp={sbp!r})",
         f"local {x.dtype.name}{list(x.shape)}",
         "a local tensor becomes global when both placement and sbp are given",
-        'x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.broadcast)',
+        "x.to_global(sbpjax.placement.current(), sbp), under jax.set_mesh"
+        if isinstance(x._array, Tracer) and mode.capture is None
+        else 'x.to_global(sbpjax.placement("cpu", [0, 1]), sbpjax.sbp.broadcast)',
     )
 
 

@@ -62,6 +62,8 @@ def aval_of(x: Tensor) -> ShapedArray:
 def sharding_of(self: Tensor) -> Sharding:
     """The `jax.sharding.Sharding` of ``x.jax()``: of a global tensor its layout on the mesh of its placement.
 
+    Inside a function of JAX it is the sharding of the type, which shows Explicit axes only.
+
     Raises:
         SbpError: no array has the layout.
 
@@ -72,6 +74,8 @@ def sharding_of(self: Tensor) -> Sharding:
     """
     self._fresh()
     layout = self._layout
+    if isinstance(self._array, Tracer):
+        return jax.typeof(self._array).sharding
     return self._array.sharding if layout is None or layout.shape is None else interop.sharding_of(layout)
 
 
@@ -90,4 +94,10 @@ def _check_tape(x: Tensor) -> None:
         )
 
 
-register_array_type(Tensor, aval_of, array_of)
+def _check_result(x: Tensor) -> None:
+    """Raise for a tensor of the trace that a function under `jax.vmap` returned: its tracer ends with the trace."""
+    if isinstance(x._fresh()._array, Tracer):
+        raise leaked_error(x)
+
+
+register_array_type(Tensor, aval_of, array_of, _check_result)

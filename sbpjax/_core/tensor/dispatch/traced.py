@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.compiler import conversions
-from sbpjax._core.jax_private import is_leaked, source_info_util
+from sbpjax._core.compiler import conversions, interop
+from sbpjax._core.jax_private import is_leaked, source_info_util, stages_program
 from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.ambient_mesh import check_no_manual_axes
 from sbpjax._core.tensor.nodes.node import Node, freed_error, record
@@ -104,6 +104,8 @@ def constant(x: Tensor):
     if layout is None:
         return x._array
     check_no_manual_axes("a global tensor", describe(x))
+    if mode.capture is None and layout.is_even and not layout.partial_axes and not stages_program():
+        return interop.to_jax(x._array, layout)  # `jax.grad` and `vmap` compute at once, on the tensor's devices
     # Lowering takes constants as broadcast (`_core.compiler.lower`).
     everywhere = (broadcast,) * len(layout.placement.hierarchy)
     whole = conversions.convert(x._array, layout, layout.placement, everywhere)[0]

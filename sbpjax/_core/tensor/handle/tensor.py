@@ -222,6 +222,9 @@ class Tensor(Attached):
 
     def _kind_error(self, name: str, rule: str, instead: str) -> Exception:
         kind = "local" if self._layout is None else "global"
+        if self._kind == TRACED and mode.capture is None:
+            rule = "inside a function of JAX a tensor has the type of its array, and no layout of its own"
+            instead = "jax.typeof(x.jax()), whose sharding shows Explicit axes"
         return MixedTensorError(
             f"x.{name} of a {kind} tensor", f"{self.dtype.name}{list(self.shape)}", rule, f"use {instead}"
         )
