@@ -35,11 +35,11 @@ theirs.save_pretrained("llama")
 # %% [markdown]
 # ## Into shards
 #
-# Two devices hold copies (`data`), two divide every parameter (`fsdp`), two divide the layers (`tensor`). Each tensor
+# Four devices divide every parameter and the batch (`fsdp`), and two divide the layers (`tensor`). Each tensor
 # goes from the file into its shards.
 
 # %%
-spec = models.Parallel(data=2, fsdp=2, tensor=2, device="cpu")
+spec = models.Parallel(fsdp=4, tensor=2, device="cpu")
 model = models.from_pretrained("llama", spec)
 model
 

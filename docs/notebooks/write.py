@@ -1,7 +1,7 @@
 """Write the notebooks beside this file, with the outputs of a run.
 
-``python docs/notebooks/write.py [NAME …]`` writes all of them, or those named; it needs the
-extras ``docs`` and ``demo``.
+``python docs/notebooks/write.py [NAME …]`` writes all of them, or those named. It runs those whose code has changed,
+which needs the extras ``docs`` and ``demo``; to run another one, remove its file first.
 A notebook comes from one of two sources:
 
 * a tutorial: text as it is, each example of a session as a cell; ``print(report)`` becomes ``report``, which a notebook
@@ -132,8 +132,21 @@ def _with_joined_lines(outputs: list) -> list:
     return found
 
 
+def written(name: str) -> dict:
+    """Return a notebook with outputs: those of its file where the code is the same, else those of a run."""
+    found, file = notebook(name), HERE / f"{name}.ipynb"
+    before = json.loads(file.read_text()) if file.exists() else {"cells": []}
+    outputs = {cell["source"]: cell["outputs"] for cell in before["cells"] if cell["cell_type"] == "code"}
+    code = [cell for cell in found["cells"] if cell["cell_type"] == "code"]
+    if [cell["source"] for cell in code] != list(outputs):
+        return run(found)
+    for cell in code:
+        cell["outputs"] = outputs[cell["source"]]
+    return found
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or NAMES:
-        text = json.dumps(run(notebook(name)), indent=1, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(written(name), indent=1, ensure_ascii=False, sort_keys=True)
         (HERE / f"{name}.ipynb").write_text(text + "\n")
         print(f"{name}.ipynb: {len(text) / 1000:.0f} kB")

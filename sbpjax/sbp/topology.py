@@ -226,7 +226,7 @@ def _missing(name: str, wheel: str, label: str) -> PlacementError:
     return PlacementError(
         f"placement.topology({name!r})",
         f"no {wheel} in this environment",
-        f"a machine that is not there is known to its compiler alone, and {label} is in {wheel}",
+        f"programs for absent devices are compiled by {label}, which is in {wheel} (the extra `aot`)",
         pip_install("aot"),
     )
 

@@ -50,7 +50,13 @@ Check = Callable[[Any], None]
 
 
 def global_loader(
-    data: Any, batch_size: int | None, spec: Parallel, workers: int, sbp: Any = None, check: Check | None = None
+    data: Any,
+    batch_size: int | None,
+    spec: Parallel,
+    workers: int,
+    sbp: Any = None,
+    check: Check | None = None,
+    only_sizes: bool = False,
 ) -> GlobalLoader:
     """Return the loader of a run's training batches.
 
@@ -61,6 +67,7 @@ def global_loader(
         workers: processes that fetch.
         sbp: the layout of a batch; by default that of `spec`.
         check: raises for an invalid batch; see `GlobalLoader`.
+        only_sizes: no batch will be read, so that one sample is enough.
 
     Raises:
         TrainError: sizes are missing, given twice, or do not fit.
@@ -81,7 +88,7 @@ def global_loader(
         rule = f"{spec.equation}: {' × '.join(BATCH)} = {parts} ranks share a batch evenly"
         fix = f"batch_size={max(parts, batch_size // parts * parts)}"
         raise TrainError("Trainer(batch_size=...)", f"batch_size={batch_size}", rule, fix)
-    if len(data) < batch_size:
+    if len(data) < (1 if only_sizes else batch_size):
         rule = "an epoch has one batch at least"
         raise TrainError("Trainer(data=...)", f"{len(data)} samples, batch_size={batch_size}", rule, "more samples")
     shuffle = not isinstance(data, Numbered)  # those have an order of their own

@@ -146,7 +146,10 @@ class Trainer:
         self.schedule = schedule if schedule is None or hasattr(schedule, "step") else self._make_lambda_lr(schedule)
         self.guard = self._guard() if guard is None else guard or None
         check = None if loss is not None else getattr(model, "check_batch", None)
-        self.loader = batches.global_loader(data, batch_size, self.parallel, workers, self.batch_sbp, check)
+        is_abstract = any(p.is_meta for p in model.parameters())  # an estimate: nothing will run
+        self.loader = batches.global_loader(
+            data, batch_size, self.parallel, workers, self.batch_sbp, check, only_sizes=is_abstract
+        )
         self.batch_size: int = self.loader.loader.batch_size or batch_size or 0
         check_batch(self.batch_size, self.parallel, self.options)
         self.train_step = TrainStep(

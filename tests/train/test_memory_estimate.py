@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import sbpjax as flow
 from sbpjax import models
 from sbpjax.auto import PRESETS
+from sbpjax.errors import TrainError
 from sbpjax.train import StepOptions
 from sbpjax.train import memory_estimate as sizing
 from tests.train.cases import HIDDEN, WIDTH, trainer
@@ -47,3 +49,11 @@ def test_a_step_takes_no_less_than_its_products_at_the_peak(monkeypatch):
     made.train_step.build_graph(*arguments, **named)
     assert sizing.modelled_s(made) >= sizing.flops_per_step(made) / sizing.peak_flops(made)
     assert "MFU" in sizing.format_modelled_time(made)
+
+
+def test_an_estimate_needs_one_sample_only():
+    with flow.abstract():
+        made = trainer(parallel=models.Parallel(data=2, device="cpu"), batch_size=4096)
+    assert made.abstract_batch()[0][0].shape[0] == 4096
+    with pytest.raises(TrainError, match="an epoch has one batch at least"):
+        trainer(parallel=models.Parallel(data=2, device="cpu"), batch_size=4096)
