@@ -17,14 +17,32 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = "sbpjax"
+# Packages that no other one loads: pages import from them by their full names.
+ALSO = tuple(
+    f"{PACKAGE}.{name}"
+    for name in (
+        "train.config",
+        "train.data",
+        "train.evaluation",
+        "train.view",
+        "vision.datasets",
+        "vision.transforms",
+        "vision.training",
+        "vision.models.detection",
+        "vision.models.segmentation",
+    )
+)
 EXPLICIT = re.compile(r"^from \S+ import \w+ as (\w+)", re.MULTILINE)
 
 
-def modules(path: str = PACKAGE) -> list[str]:
-    """Return a public module and the public ones in it; objects are described in this order.
+def modules() -> list[str]:
+    """Return the public modules; objects are described in this order."""
+    found = _modules_in(PACKAGE)
+    return [*found, *(path for path in ALSO if path not in found)]
 
-    Public are the modules that a package names in ``from . import name as name``, or loads on first use.
-    """
+
+def _modules_in(path: str) -> list[str]:
+    """Return a module and those that it names in ``from . import name as name``, or loads on first use."""
     module = importlib.import_module(path)
     if not hasattr(module, "__path__"):
         return [path]
@@ -35,7 +53,7 @@ def modules(path: str = PACKAGE) -> list[str]:
     before, behind = [], [path]
     for full in [f"{path}.{name}" for name in own if importlib.util.find_spec(f"{path}.{name}")]:
         # One without a file of its own is another package's place of names that are described here.
-        (before if getattr(importlib.import_module(full), "__file__", None) else behind).extend(modules(full))
+        (before if getattr(importlib.import_module(full), "__file__", None) else behind).extend(_modules_in(full))
     return before + behind
 
 

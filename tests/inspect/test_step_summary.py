@@ -9,6 +9,7 @@ from sbpjax import nn
 from sbpjax._core.inspect.auto.usual_traffic import UsualTraffic
 from sbpjax.graph import TensorSpec
 from tests.inspect.test_html import Balanced
+from tests.support.browser import inspect_page
 
 S0, S1, B, P = flow.sbp.split(0), flow.sbp.split(1), flow.sbp.broadcast, flow.sbp.partial_sum
 WIDTH = 32
@@ -150,3 +151,13 @@ def test_dict_is_json_and_page_needs_no_other_file():
     for word in ("Time line", "weights and state per device", "model.blocks.", "gradients of weights", "<svg"):
         assert word in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.slow
+def test_browser_opens_layers_and_draws_the_time_line(tmp_path):
+    graph, spec = two_axes()
+    report = graph.explain(spec, check=False)
+    found = inspect_page(report.to_html(), tmp_path)
+    assert found["loaded"] == 0 and found["pictures"] == 1 and found["bars"] > 10
+    assert found["folds"] >= 6 and found["tables_of_open_folds"] > found["tables"] >= 2
+    assert "all-gather" in found["text"] and "of weights and state per device" in found["text"]

@@ -18,7 +18,7 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 # Opens every fold by a click, as a reader does, and counts what has an area. Resources are files that the page loaded.
 _PROBE = """
 const area = (e) => e.getBoundingClientRect().width * e.getBoundingClientRect().height;
-const shown = (kind) => [...document.querySelectorAll(kind)].filter((e) => area(e) > 0).length;
+const shown = (kind) => [...document.querySelectorAll(kind)].filter((e) => e.checkVisibility() && area(e) > 0).length;
 const before = shown("table");
 for (const fold of document.querySelectorAll("summary")) fold.parentElement.open || fold.click();
 document.body.dataset.found = JSON.stringify({
