@@ -31,6 +31,7 @@ from typing import Any
 from sbpjax.errors import DistributedError, RankFailedError
 
 from . import launch
+from .rank_processes import Rank, is_connected_message, signal_name
 
 # Where an error begins that may be that of a rank, or one in the wake of another rank's: a traceback, or jaxlib's log
 # that its coordination service ended (jaxlib 0.10.2).
@@ -156,7 +157,7 @@ class _CellLauncher(launch.Launcher):
         )
         self.signal = signal.SIGTERM
 
-    def _pass_on(self, rank: launch.Rank, source: Any, sink: Any, last: Any) -> None:
+    def _pass_on(self, rank: Rank, source: Any, sink: Any, last: Any) -> None:
         if source is rank.process.stdout:
             super()._pass_on(rank, source, sink, last)
             return
@@ -168,24 +169,24 @@ class _CellLauncher(launch.Launcher):
                 held = self._held[rank.rank] = []
             if held is not None:
                 held.append(line)
-            elif not launch.is_connected_message(line):
+            elif not is_connected_message(line):
                 last.append(line)
                 self._write(rank, sink, [line])
         source.close()
         if rank.process.wait() == 0:  # it was caught, and printed by the program itself
             self._write(rank, sink, self._held.pop(rank.rank, []))
 
-    def _write(self, rank: launch.Rank, sink: Any, lines: list[str]) -> None:
+    def _write(self, rank: Rank, sink: Any, lines: list[str]) -> None:
         with self._lock:
             sink.write("".join(f"[rank {rank.rank}] {line}\n" for line in lines))
             sink.flush()
 
-    def _report(self, rank: launch.Rank) -> None:
+    def report(self, rank: Rank) -> None:
         rank.last_lines()  # waits for the readers
         code = rank.process.returncode
-        how = f"exited with code {code}" if code > 0 else f"was killed by {launch.signal_name(-code)}"
+        how = f"exited with code {code}" if code > 0 else f"was killed by {signal_name(-code)}"
         trace = self._held.get(rank.rank) or [f"its output is above, after [rank {rank.rank}]"]
         self.error = RankFailedError(f"rank {rank.rank} of {len(self.ranks)} {how}\n" + "\n".join(trace))
 
-    def _log(self, text: str) -> None:
+    def log(self, text: str) -> None:
         """Print nothing: the error of the cell contains the message."""

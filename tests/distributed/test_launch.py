@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sbpjax.distributed import launch as launcher
+from sbpjax.distributed import rank_processes
 from tests.distributed.running import finish, launch, start
 
 
@@ -168,8 +169,8 @@ def test_good_news_of_gloo_in_pieces():
         first[13:] + second.format(3),
         "0" + first[13:],
     ]
-    assert all(map(launcher.is_connected_message, good))
-    assert not any(map(launcher.is_connected_message, ["", "3", "8.0", first + second.format(2), first + "8.0"]))
+    assert all(map(rank_processes.is_connected_message, good))
+    assert not any(map(rank_processes.is_connected_message, ["", "3", "8.0", first + second.format(2), first + "8.0"]))
 
 
 def test_a_number_that_another_process_has_by_now_is_left_alone():
@@ -178,11 +179,11 @@ def test_a_number_that_another_process_has_by_now_is_left_alone():
     other = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         ended.pid = other.pid  # as the kernel gives numbers out again
-        launcher._kill(ended, signal.SIGKILL)
+        rank_processes.kill(ended, signal.SIGKILL)
         time.sleep(0.1)
         assert other.poll() is None
     finally:
-        launcher._kill(other, signal.SIGKILL)
+        rank_processes.kill(other, signal.SIGKILL)
     assert other.wait(10) == -signal.SIGKILL
 
 
@@ -192,7 +193,7 @@ def test_what_an_ended_rank_started_is_ended_too():
     )
     left = int(rank.stdout.readline())
     rank.wait()
-    launcher._kill(rank, signal.SIGKILL)
+    rank_processes.kill(rank, signal.SIGKILL)
     assert rank.stdout.read() == ""  # ends with the last process that writes to it
     rank.stdout.close()
     for _ in range(1000):  # a killed process may have closed its files and not be off the processor

@@ -129,7 +129,8 @@ def test_a_command_is_understood(command, monkeypatch):
     words = shlex.split(command, comments=True)[2:]
     if words[0] == "sbpjax.distributed.launch":
         options = launch.parser().parse_args(words[1:])
-        assert options.nproc_per_node > 1 and 0 <= options.node_rank < options.nnodes
+        most = options.nnodes[1] if isinstance(options.nnodes, tuple) else options.nnodes
+        assert options.nproc_per_node > 1 and 0 <= (options.node_rank or 0) < most
         words = [options.training_script, *options.training_script_args]
         if words[0] != "sbpjax.run":
             return

@@ -15,6 +15,9 @@ As long as it is a member of the process group, no other group gets its number. 
 well (PR_SET_PDEATHSIG), if anything has ended the watcher. It does so when the *thread* that started the program ends,
 see prctl(2), so only the main thread makes use of it.
 
+A parent may also be there and not run: stopped by SIGSTOP, or blocked. With a *lease*, a file in which the parent keeps
+the time of `time.monotonic` until which the programs may run, the watchers kill them after that time.
+
 This file needs nothing but Python, and is run alone, by its path.
 """
 
@@ -30,15 +33,21 @@ import time
 
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 1.0
+_LEASE_POLL_MS = 50
 _PYTHON = ("-I", "-S")  # a quick start: no site-packages, no variables
 
 
 class ProcessTie:
-    """A launcher of processes that end when this process does, or closes it."""
+    """A launcher of processes that end when this process does, or closes it.
 
-    def __init__(self) -> None:
+    Args:
+        lease: the path of a file that `extend_lease` wrote; the processes are killed when it has run out.
+    """
+
+    def __init__(self, lease: str | None = None) -> None:
         self._read, self._write = os.pipe()
         self._open = True
+        self._lease = lease or ""
 
     def start(self, command: list[str], **options):
         """Start a program in a session of its own, and return its `subprocess.Popen`.
@@ -50,7 +59,7 @@ class ProcessTie:
         import subprocess  # not for those that this file watches
 
         by_main = threading.current_thread() is threading.main_thread()
-        facts = [str(self._read), str(os.getpid()), str(int(by_main))]
+        facts = [str(self._read), str(os.getpid()), str(int(by_main)), self._lease]
         command = [sys.executable, *_PYTHON, os.path.abspath(__file__), *facts, *command]
         return subprocess.Popen(command, pass_fds=[self._read], start_new_session=True, **options)
 
@@ -96,7 +105,16 @@ def die_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _exec_watched(pipe: int, parent: int, by_main_thread: bool, command: list[str]) -> None:
+def extend_lease(path: str, until: float) -> None:
+    """Allow the processes of a lease to run until a time of `time.monotonic`, which all processes of Linux share."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(handle, f"{until:018.6f}".encode(), 0)
+    finally:
+        os.close(handle)
+
+
+def _exec_watched(pipe: int, parent: int, by_main_thread: bool, lease: str, command: list[str]) -> None:
     """Start a watcher and become a program."""
     ends = [pipe]
     with contextlib.suppress(AttributeError, OSError):  # Linux 5.3: also if a copy of the parent holds the pipe
@@ -110,7 +128,7 @@ def _exec_watched(pipe: int, parent: int, by_main_thread: bool, command: list[st
         if os.fork() == 0:
             for end in ends:
                 os.set_inheritable(end, True)
-            watcher = [sys.executable, *_PYTHON, os.path.abspath(__file__), "watch", *map(str, ends)]
+            watcher = [sys.executable, *_PYTHON, os.path.abspath(__file__), "watch", lease, *map(str, ends)]
             os.execv(sys.executable, watcher)  # its command line must not look like that of the program
         os._exit(0)
     os.waitpid(child, 0)  # the watcher is no child of the program, which may wait for its children
@@ -127,8 +145,8 @@ def _exec_watched(pipe: int, parent: int, by_main_thread: bool, command: list[st
         os._exit(127)
 
 
-def _watch(ends: list[int]) -> None:
-    """Wait until the parent is gone, or has closed the pipe, and kill this session."""
+def _watch(lease: str, ends: list[int]) -> None:
+    """Wait until the parent is gone, has closed the pipe, or lets the lease run out, and kill this session."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # meant for the program
         signal.signal(number, signal.SIG_IGN)
     null = os.open(os.devnull, os.O_RDWR)
@@ -138,12 +156,24 @@ def _watch(ends: list[int]) -> None:
     waiting = select.poll()
     for end in ends:
         waiting.register(end, select.POLLIN)
-    waiting.poll()
+    if lease:
+        while not waiting.poll(_LEASE_POLL_MS) and not _is_over(lease):
+            pass
+    else:
+        waiting.poll()
     os.killpg(os.getpgid(0), signal.SIGKILL)  # this process, too
+
+
+def _is_over(lease: str) -> bool:
+    try:
+        with open(lease, "rb") as file:
+            return time.monotonic() > float(file.read())
+    except (OSError, ValueError):  # removed with the folder of its parent
+        return True
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "watch":
-        _watch([int(end) for end in sys.argv[2:]])
+        _watch(sys.argv[2], [int(end) for end in sys.argv[3:]])
     else:
-        _exec_watched(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4:])
+        _exec_watched(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "1", sys.argv[4], sys.argv[5:])
