@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 
 import pytest
 
@@ -52,6 +53,41 @@ async def _failures():
 
 def test_the_job_ends_with_the_code_of_one_failure_too_many():
     run(_failures())
+
+
+async def _request():
+    job = Job(2, max_restarts=1)
+    job.start(0, 1)
+    try:
+        epoch = await job.trains([0, 1])
+        for _ in range(2):  # a restart that a rank requests does not count
+            job.agents[1].ranks.fail(75)
+            epoch = await job.trains([0, 1], after=epoch)
+        assert job.agents[0].ranks.epoch.failures == 0
+        assert {run[1] for run in job.log} == {1, 2} and not overlaps(job.log)
+    finally:
+        await job.end()
+
+
+def test_a_rank_may_request_a_restart():
+    run(_request())
+
+
+async def _stall():
+    job = Job(3)
+    job.start(0, 1, 2)
+    try:
+        epoch = await job.trains([0, 1, 2])
+        time.sleep(1.5)  # of all agents; their leases take 0.8 s
+        await job.trains([0, 1, 2], after=epoch)
+        assert all(agent.ranks.epoch.failures == 0 for agent in job.agents.values())
+        assert not overlaps(job.log)
+    finally:
+        await job.end()
+
+
+def test_ranks_whose_agent_stood_still_are_no_failures():
+    run(_stall())
 
 
 async def _leave(nodes, stays):

@@ -23,15 +23,18 @@ def local(folder, hosts, silence_s, *options):
     return Agents(folder, [f"127.0.0.1:{port}" for port in free_ports(hosts)], silence_s, *options)
 
 
-def test_ranks_end_with_the_lease_of_a_stopped_host_which_comes_back(tmp_path):
+def test_a_host_is_stopped_comes_back_and_another_leaves(tmp_path):
     with local(tmp_path, 3, 3.0) as agents:
         agents.start(0, 1, 2)
         epoch = agents.trains([0, 1, 2])
         agents.signal(0, signal.SIGSTOP)  # its ranks are sessions of their own, and go on: their watchers kill them
         epoch = agents.trains([1, 2], after=epoch)
         agents.signal(0, signal.SIGCONT)
-        agents.trains([0, 1, 2], after=epoch)
-        assert agents.finish() == dict.fromkeys(range(3), 0)
+        epoch = agents.trains([0, 1, 2], after=epoch)
+        agents.signal(2, signal.SIGTERM)
+        assert agents.processes.pop(2).wait(30) == launch.EXIT_RESTART
+        agents.trains([0, 1], after=epoch)
+        assert agents.finish() == dict.fromkeys(range(2), 0)
         agents.check()
 
 
