@@ -79,7 +79,7 @@ def _compact(ext_tensor):
     """Return a copy without gaps of an array with any strides."""
     try:
         return np.array(np.from_dlpack(ext_tensor))
-    except RuntimeError:  # a dtype that NumPy has not, as bfloat16
+    except (RuntimeError, BufferError):  # a dtype that NumPy has not, as bfloat16
         return jax.dlpack.from_dlpack(ext_tensor.contiguous())
 
 

@@ -186,7 +186,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
     if placement is None or (sbp is None and x._layout is None):
         raise _incomplete_layout_error(x, placement, sbp)
     check_no_manual_axes("to_global", describe(x))
-    in_jax = mode.capture is None  # a program of the user's, in which nothing is planned
+    in_jax = mode.capture is None and placement.is_present  # a program of the user's, in which nothing is planned
     if in_jax:
         _check_program_mesh(x, placement)
     ndim = x._array.ndim
@@ -224,7 +224,7 @@ def pin(x: Tensor, placement, sbp, grad_sbp=None) -> Tensor:
 def _check_program_mesh(x: Tensor, placement) -> None:
     """Raise for a placement with other devices than the mesh of the JAX program that is being traced."""
     mesh = ambient_mesh()
-    if mesh is not None and placement.is_present and not np.array_equal(mesh.devices, placement.devices):
+    if mesh is not None and not np.array_equal(mesh.devices, placement.devices):
         raise MixedTensorError(
             "x.to_global(placement, sbp) inside a program of JAX",
             f"{describe(x)}, {placement!r}, and {mesh}",

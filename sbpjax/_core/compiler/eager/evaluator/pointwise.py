@@ -76,7 +76,6 @@ _FLOAT: dict[str, Callable] = {
 }  # fmt: skip
 _SPECIAL: dict[str, Callable] = {
     "erf_inv": special.erfinv, "lgamma": lambda x: np.where(x == -np.inf, np.inf, special.gammaln(x)),
-    "digamma": lambda x: np.where((x == 0) | (x == -np.inf), np.nan, special.digamma(x)),
     "bessel_i0e": special.i0e, "bessel_i1e": special.i1e,
 }  # fmt: skip
 RULES |= {name: _ignore_params(function) for name, function in _EXACT.items()}

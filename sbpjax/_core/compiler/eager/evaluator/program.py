@@ -93,7 +93,7 @@ def bind(value: Any, sizes: dict[str, int]) -> Any:
 _VIEWS = frozenset("reshape squeeze transpose rev broadcast_in_dim slice split iota stop_gradient copy name".split())
 _SLOW_NS = {
     "sort": 100, "top_k": 100, "gather": 10, "cumsum": 4, "cumprod": 4, "cummax": 4, "cummin": 4, "erf_inv": 30,
-    "lgamma": 30, "digamma": 30, "pow": 10, "threefry2x32": 40, "erf": 20, "erfc": 20, "log1p": 20, "logistic": 8,
+    "lgamma": 30, "pow": 10, "threefry2x32": 40, "erf": 20, "erfc": 20, "log1p": 20, "logistic": 8,
     "tanh": 4, "exp": 3, "select_n": 2,
 }  # fmt: skip
 
