@@ -104,7 +104,7 @@ def test_a_meeting_that_did_not_take_place_is_taken_back(monkeypatch):
     monkeypatch.setattr(collective_trace, "trails", {})
     trace = collective_trace.trace_of((0, 1))
     with collective_trace.trace_rendezvous("one", (0, 1)) as seen:
-        assert seen == [[[0, 1], 1, trace.state]] and trace.waits
+        assert seen == [[2, 1, trace.state]] and trace.waits
     before = trace.count, trace.state
     with pytest.raises(errors.LostRankError), collective_trace.trace_rendezvous("two", (0, 1)):
         raise errors.LostRankError

@@ -136,5 +136,5 @@ TESTED_BY = {
     "functions/table/absent_names.py": ("api/test_coverage.py", TABLE),
     "runtime/tracebacks.py": ("test_errors.py", USED),
     "runtime/trace_difference.py": ("runtime/test_collective_trace.py", USED),
-    "runtime/processes.py": ("runtime/test_signed_store.py distributed/test_globals.py", USED),
+    "runtime/processes.py": ("runtime/test_many_ranks.py runtime/test_signed_store.py", USED),
 }

@@ -288,12 +288,17 @@ def trace_rendezvous(operation: str, members: tuple[int, ...]) -> Iterator[list 
         trace.add(words, _digest(words))
     trace.waits = True
     try:
-        yield [[list(t.members), t.count, t.state] for t in trails.values()]
+        yield [[_short(t.members), t.count, t.state] for t in trails.values()]
     except BaseException:
         trace.rewind(*before)
         raise
     finally:
         trace.waits = False
+
+
+def _short(members: tuple[int, ...]) -> list[int] | int:
+    """Return members as they are sent: all ranks up to a number as this number."""
+    return len(members) if members == tuple(range(len(members))) else list(members)
 
 
 def compare(
@@ -310,11 +315,12 @@ def compare(
     """
     if None in traces_by_rank.values():
         return
-    seen: dict[tuple[int, ...], dict[int, tuple[int, int]]] = {}
+    seen: dict[tuple[int, ...] | int, dict[int, tuple[int, int]]] = {}
     for rank, theirs in traces_by_rank.items():
         for members, count, state in theirs or ():
-            seen.setdefault(tuple(members), {})[rank] = (count, state)
-    for members, states in seen.items():
+            seen.setdefault(members if isinstance(members, int) else tuple(members), {})[rank] = (count, state)
+    for sent, states in seen.items():
+        members = tuple(range(sent)) if isinstance(sent, int) else sent
         ranks = [r for r in members if r in traces_by_rank]
         first, *rest = [states.get(r, (0, 0)) for r in ranks]
         other = next((r for r, theirs in zip(ranks[1:], rest, strict=True) if theirs != first), None)

@@ -58,8 +58,11 @@ class DistributedSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         n = len(self.dataset)
-        order = np.random.default_rng((self.seed, self.epoch)).permutation(n) if self.shuffle else np.arange(n)
-        return iter(np.resize(order, self.total_size)[self.rank :: self.num_replicas].tolist())
+        # Where samples do not divide evenly, the order begins again. Only the places of this process are made.
+        places = np.arange(self.rank, self.total_size, self.num_replicas) % n if n else np.arange(0)
+        if self.shuffle:
+            places = np.random.default_rng((self.seed, self.epoch)).permutation(n)[places]
+        return iter(places.tolist())
 
     def __len__(self) -> int:
         return self.num_samples

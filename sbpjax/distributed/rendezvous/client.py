@@ -76,7 +76,9 @@ def rendezvous(address: str, rank: int, size: int, timeout_s: float, key: bytes)
     if "hosts" not in answer:
         kind = LostRankError if answer["kind"] == "lost" else AgreementError
         raise kind(operation, answer["seen"], answer["rule"], answer["fix"])
-    return RendezvousResult(answer["hosts"], signing.derive_key(key, "run", answer["run"].hex()))
+    return RendezvousResult(
+        [answer["hosts"][n] for n in answer["host_of"]], signing.derive_key(key, "run", answer["run"].hex())
+    )
 
 
 def split(address: str) -> tuple[str, int]:

@@ -1,6 +1,6 @@
 """Wire format of the rendezvous messages, with their authentication and validation.
 
-    rank 0 → rank r     sbpjax-roll-call-2, and 16 random bytes: the challenge
+    rank 0 → rank r     sbpjax-roll-call-3, and 16 random bytes: the challenge
     rank r → rank 0     signed: rank, size, host, versions, and 16 random bytes of its own
     rank 0 → rank r     signed: the hosts of all and the run's number, or the error that all raise; nothing if rejected
 
@@ -22,7 +22,7 @@ import numpy
 from sbpjax._core.serialization import encoding, signing
 from sbpjax.errors import EncodingError, SignatureError
 
-HELLO = b"sbpjax-roll-call-2\n"
+HELLO = b"sbpjax-roll-call-3\n"
 NONCE_BYTES = 16
 MAX_MESSAGE_BYTES = 8192
 MAX_ANSWER_BYTES = 64 << 20  # the hosts of a hundred thousand ranks
@@ -71,7 +71,12 @@ def unframe_bytes(data: bytes, most: int) -> bytes | None:
 
 def sign_value(key: bytes, which: str, nonce: bytes, value: Any) -> bytes:
     """Return a frame of a value that is signed for the holder of a nonce."""
-    return frame_bytes(signing.sign(key, f"roll call, {which} {nonce.hex()}", encoding.encode(value)))
+    return sign_bytes(key, which, nonce, encoding.encode(value))
+
+
+def sign_bytes(key: bytes, which: str, nonce: bytes, encoded: bytes) -> bytes:
+    """Return a frame of an encoded value that is signed for the holder of a nonce."""
+    return frame_bytes(signing.sign(key, f"roll call, {which} {nonce.hex()}", encoded))
 
 
 def open_frame(key: bytes, which: str, nonce: bytes, body: bytes) -> Any:

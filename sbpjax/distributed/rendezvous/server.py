@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import ipaddress
+import itertools
 import logging
 import secrets
 import selectors
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sbpjax._core.runtime.ranks_text import ranks_text
+from sbpjax._core.serialization import encoding
 from sbpjax.errors import DistributedError, EncodingError
 
 from . import messages
@@ -57,7 +59,7 @@ class Server:
         self.present: dict[int, dict] = {0: mine}
         self.dropped: list[str] = []
         self._heard: list[tuple[socket.socket, dict]] = []  # ranks of this job, to be answered
-        self._callers: list[_Caller] = []
+        self._callers: dict[_Caller, None] = {}  # in the order in which they came
         self._selector = selectors.DefaultSelector()
 
     def serve(self, host: str, port: int, deadline: float, timeout_s: float) -> dict:
@@ -80,7 +82,9 @@ class Server:
                 self._drop_the_silent()
             if answer is None:
                 hosts = [self.present[r]["host"] for r in range(self.mine["size"])]
-                answer = {"hosts": hosts, "run": self.mine["nonce"]}
+                # A host once, and its number for each of its ranks: the answer goes to as many ranks as it is long.
+                number = {host: n for n, host in enumerate(dict.fromkeys(hosts))}
+                answer = {"hosts": list(number), "host_of": [number[h] for h in hosts], "run": self.mine["nonce"]}
             self._answer(answer)
         return answer
 
@@ -111,12 +115,12 @@ class Server:
             return
         connection.setblocking(False)
         caller = _Caller(connection, str(peer[0]), time.monotonic() + PATIENCE_S)
-        self._callers.append(caller)
+        self._callers[caller] = None
         self._selector.register(connection, selectors.EVENT_READ, caller)
         with contextlib.suppress(OSError):
             connection.send(messages.HELLO + caller.nonce)
         if len(self._callers) > _MOST_STRANGERS + self.mine["size"]:
-            self._drop(self._callers[0], "too many silent connections")
+            self._drop(next(iter(self._callers)), "too many silent connections")
 
     def _receive_from(self, caller: _Caller) -> dict | None:
         """Process received bytes; return the error for all if a rank of this job does not fit."""
@@ -141,7 +145,7 @@ class Server:
                 caller.connection.send(messages.frame_bytes(b""))
             return self._drop(caller, reason)
         self._selector.unregister(caller.connection)
-        self._callers.remove(caller)
+        del self._callers[caller]
         self._heard.append((caller.connection, message))
         conflict = self._conflict(message)
         if conflict is None:
@@ -149,7 +153,7 @@ class Server:
         return conflict
 
     def _drop(self, caller: _Caller, reason: str) -> None:
-        self._callers.remove(caller)
+        del self._callers[caller]
         self._selector.unregister(caller.connection)
         caller.connection.close()
         self.dropped.append(f"{caller.where}: {reason}")
@@ -158,14 +162,15 @@ class Server:
 
     def _drop_the_silent(self) -> None:
         now = time.monotonic()
-        for caller in [c for c in self._callers if c.until < now]:
+        for caller in list(itertools.takewhile(lambda c: c.until < now, self._callers)):
             self._drop(caller, f"it sent no whole message within {PATIENCE_S:g} s")
 
     def _answer(self, answer: dict) -> None:
+        encoded = encoding.encode(answer)
         for connection, message in self._heard:
             with contextlib.closing(connection), contextlib.suppress(OSError):
                 connection.settimeout(2.0)
-                connection.sendall(messages.sign_value(self.key, "answer", message["nonce"], answer))
+                connection.sendall(messages.sign_bytes(self.key, "answer", message["nonce"], encoded))
         for caller in self._callers:
             caller.connection.close()
 
