@@ -18,10 +18,15 @@ from sbpjax._core.tensor.creation.like import zeros_like
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.tape import engine
+from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad
+from sbpjax._core.tracing.functional_call import functional_call
 from sbpjax.distributed import all_reduce_gradients, broadcast_coalesced
+from sbpjax.distributed.global_view import global_mode, to_global, to_local
 from sbpjax.errors import AgreementError, AutogradError, MixedTensorError, OpTypeError
 from sbpjax.nn.module import Module
+from sbpjax.sbp import broadcast, split
+from sbpjax.sbp.placement import placement as Placement
 
 _MEGABYTE = 1 << 20
 
@@ -243,23 +248,80 @@ def _tensors(value):
             yield from _tensors(item)
 
 
-class DataParallel(Module):
-    """A module called as it is, with PyTorch's names: its state begins with ``module.``.
+@contextlib.contextmanager
+def split_inputs(placement: Placement, dim: int, args: Any, kwargs: Any):
+    """Give local inputs split over a placement, within a view in which new tensors are on it."""
+    layout = [split(dim)] * len(placement.hierarchy)
+    copies = [broadcast] * len(layout)
 
-    One process drives all devices through global tensors here, so there is nothing to copy or scatter: make the module
-    `broadcast` and its input ``split(0)``.
+    def sbp_of(_: Any, x: Tensor) -> Any:
+        return layout if x.ndim > dim else copies
+
+    with global_mode(True, placement=placement, sbp=copies):
+        yield to_global((args, kwargs), placement, sbp_of)
+
+
+class DataParallel(Module):
+    """A local module that computes on all devices of this process, with PyTorch's names: its state has ``module.``.
+
+    Local inputs are split along a dim over the devices, parameters are copied to them, and results are joined. A module
+    of global tensors, and one in a process with one device, is called as it is. Statistics of batch normalization are
+    those of the whole batch; PyTorch's are those of the first device's part.
 
     Args:
         module: the module.
-        device_ids: kept for its spelling.
-        output_device: kept for its spelling.
-        dim: kept for its spelling.
+        device_ids: the numbers of the devices; all of this process by default.
+        output_device: kept for its spelling: results are where the module's parameters are.
+        dim: the dim that is split.
     """
 
     def __init__(self, module: Module, device_ids: Any = None, output_device: Any = None, dim: int = 0):
         super().__init__()
-        self.module, self.dim = module, dim
-        self.device_ids, self.output_device = list(device_ids or []), output_device
+        self.module, self.dim, self.output_device = module, dim, output_device
+        self.device_ids = [getattr(one, "index", one) for one in device_ids or []]
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
+        """Call the module on its devices."""
+        placement = self._placement()
+        if placement is None or not any(not t.is_global for t in _tensors((inputs, kwargs))):
+            return self.module(*inputs, **kwargs)
+        named = [*self.module.named_parameters(), *self.module.named_buffers()]
+        copies = {name: value.to_global(placement, broadcast) for name, value in named}
+        versions = {name: copies[name]._version for name, _ in self.module.named_buffers()}
+        with split_inputs(placement, self.dim, inputs, kwargs) as (inputs, kwargs):
+            out = functional_call(self.module, copies, inputs, kwargs)
+        with no_grad():
+            for name, buffer in self.module.named_buffers():
+                if copies[name]._version != versions[name]:
+                    buffer.copy_(copies[name].to_local())
+        return to_local(out)
+
+    def _placement(self) -> Placement | None:
+        first = next(self.module.parameters(), None)
+        if first is None or first.is_global or mode.capture is not None or processes.current().size > 1:
+            return None
+        kind = first.device.type
+        ranks = self.device_ids or list(range(Placement.all(kind).ranks.size))
+        return Placement(kind, ranks) if len(ranks) > 1 else None
+
+
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Return ``module(*inputs)``, computed on all devices of this process; see `DataParallel`.
+
+    Args:
+        module: a local module.
+        inputs: its argument, or a tuple of them.
+        device_ids: as for `DataParallel`.
+        output_device: likewise.
+        dim: likewise.
+        module_kwargs: its keyword arguments.
+    """
+    args = inputs if isinstance(inputs, tuple) else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*args, **(module_kwargs or {}))

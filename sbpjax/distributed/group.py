@@ -40,6 +40,9 @@ class ReduceOp(Enum):
     BXOR = "bxor"
 
 
+ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # PyTorch's class of the members
+
+
 class ProcessGroup:
     """Ranks of the run in an order of their own.
 

@@ -64,7 +64,7 @@ class Alias(ModuleType):
         if name == "__all__":
             return [n for n in dir(self) if not n.startswith("_")]
         full = f"{self.__name__}.{name}"
-        if not (name.startswith("__") and name.endswith("__")):
+        if full in peer.table or not (name.startswith("__") and name.endswith("__")):
             if peer.sources_of(full):
                 return importlib.import_module(full) if peer.is_enabled else peer.module(full)
             if peer.lazy:

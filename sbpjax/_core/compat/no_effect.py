@@ -12,6 +12,7 @@ as ``no_effect.x``; those of the same name in PyTorch and OneFlow are one.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -20,12 +21,14 @@ from typing import Any, Final
 import jax
 
 from sbpjax._core.compat.cuda import devices as cuda
+from sbpjax._core.functions import printing
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import Generator
 from sbpjax._core.tensor.handle.device import device
 from sbpjax._core.tensor.handle.dtype import dtype
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.size import Size
+from sbpjax.data.loading import dataloader
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
@@ -82,6 +85,11 @@ def call(public_api: Callable, relevant_args: Any, *args: Any, **options: Any) -
     return public_api(*args, **options)
 
 
+def call_function(func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """Call a function that a class of tensors does not override."""
+    return func(*args, **(kwargs or {}))
+
+
 class _Names(type):
     """The type of a class whose attributes are their own names."""
 
@@ -89,6 +97,38 @@ class _Names(type):
         if name.startswith("_"):
             raise AttributeError(name)
         return name
+
+
+class FlopCounterMode(contextlib.nullcontext):
+    """A block whose flops PyTorch counts op by op: XLA counts those of a compiled program, this counts none."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(self)
+
+    def get_total_flops(self) -> int:
+        """Return 0."""
+        return 0
+
+    def get_flop_counts(self) -> dict:
+        """Return nothing."""
+        return {}
+
+
+def parse_to(*args: Any, **kwargs: Any) -> tuple:
+    """Return device, dtype, non_blocking and memory_format of the arguments of ``module.to``."""
+    found = {"device": None, "dtype": None, "non_blocking": False, "memory_format": None, **kwargs}
+    for arg in args:
+        if isinstance(arg, Tensor):
+            found.update(device=arg.device, dtype=arg.dtype)
+        elif isinstance(arg, dtype):
+            found["dtype"] = arg
+        elif isinstance(arg, bool):
+            found["non_blocking"] = arg
+        elif arg is not None:
+            found["device"] = arg
+    if found["device"] is not None:
+        found["device"] = device(found["device"])
+    return tuple(found[name] for name in ("device", "dtype", "non_blocking", "memory_format"))
 
 
 class DispatchKey(metaclass=_Names):
@@ -174,7 +214,8 @@ VALUES: dict[str, dict[str, Any]] = {
         **{"TensorBase": Tensor, "_TensorBase": Tensor, "Generator": Generator, "device": device, "dtype": dtype},
         **{"Size": Size, "DisableTorchFunction": contextlib.nullcontext},
         "DisableTorchFunctionSubclass": contextlib.nullcontext,
-        **{"DispatchKey": DispatchKey, "DispatchKeySet": DispatchKeySet},
+        **{"DispatchKey": DispatchKey, "DispatchKeySet": DispatchKeySet, "_TensorMeta": type(Tensor)},
+        "_disabled_torch_function_impl": call_function,
     },
     "compiler": {
         "config": SimpleNamespace(
@@ -184,7 +225,16 @@ VALUES: dict[str, dict[str, Any]] = {
         "OptimizedModule": make_empty_class("OptimizedModule"),
         "TransformGetItemToIndex": contextlib.nullcontext,
     },
+    "C_nn": {"_parse_to": parse_to},
+    "config": {"show": lambda: "sbpjax on JAX and XLA\n", "parallel_info": lambda: f"{os.cpu_count()} cores\n"},
     "cpu": {"current_device": lambda: "cpu"},
+    "distributed_rpc": {"_require_initialized": return_argument, "is_available": return_false},
+    "flop_counter": {"FlopCounterMode": FlopCounterMode},
+    "dataloader": {
+        **dict.fromkeys(("_BaseDataLoaderIter", "_SingleProcessDataLoaderIter"), dataloader._Iterator),
+        "_MultiProcessingDataLoaderIter": make_empty_class("_MultiProcessingDataLoaderIter"),
+    },
+    "tensor_str": {"PRINT_OPTS": printing.options, "_tensor_str": lambda self, indent: printing.text_of(self)},
     "cuda": {"OutOfMemoryError": OutOfMemoryError},
     "flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
     "fx": {
@@ -238,8 +288,8 @@ ABSENT: dict[str, list[tuple[str, str, str]]] = {  # names, the reason, and the 
     ],
     "torch": [
         (
-            "sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
-            "sparse_compressed_tensor dsmm hsmm sspaddmm sparse_csc sparse_bsr sparse_bsc smm "
+            "sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
+            "sparse_compressed_tensor hsmm sspaddmm sparse_csc sparse_bsr sparse_bsc smm "
             "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
             *_DENSE,
         ),
@@ -298,6 +348,11 @@ SPACES: dict[str, tuple[str, str, str]] = {  # the module in PyTorch, the reason
         "onnx",
         "ONNX files are written from PyTorch's own graphs",
         "graph.export(path)  # of an nn.Graph, as StableHLO",
+    ),
+    "prune": (
+        "nn.utils.prune",
+        "a pruned parameter is a product with a mask",
+        "parametrize.register_parametrization(module, 'weight', Mask())",
     ),
     "sparse": ("sparse", *_DENSE),
     "subclasses": ("_subclasses", "JAX traces programs", "jax.eval_shape, or device='meta'"),

@@ -23,6 +23,7 @@ custom("utils.load_library", "sbpjax._core.compat.small")
 custom("compile explain load_graph visualize", "sbpjax.graph")
 custom("summary", "sbpjax._core.inspect.summary")
 custom("load save", "sbpjax.data.save_load")
+custom("Tensor.to_sparse Tensor.to_sparse_csr", "sbpjax._core.compat.torch_names.sparse")
 for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):
     custom(f"Tensor.{_name}", "sbpjax.nn.init")
 

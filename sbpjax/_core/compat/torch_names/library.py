@@ -176,8 +176,10 @@ def _find(name: str) -> Operator | None:
         return _OPERATORS[name]
     if space in _OWN:
         return _declare(name)
-    function = _public_function(last) if space in ("aten", "prims") else None
-    return None if function is None else _declare(name, CPU=function)
+    if space not in ("aten", "prims"):
+        return None
+    function = _public_function(last)  # another name of PyTorch's can be mentioned, and raises when it is called
+    return _declare(name) if function is None else _declare(name, CPU=function)
 
 
 def _declare(name: str, **kernels: Callable) -> Operator:

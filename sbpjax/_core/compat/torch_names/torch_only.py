@@ -30,8 +30,13 @@ from .internal import _unsafe_masked_index as _unsafe_masked_index
 from .internal import _unsafe_masked_index_put_accumulate as _unsafe_masked_index_put_accumulate
 from .internal import segment_reduce as segment_reduce
 from .library import ops as ops
+from .older.futures import Future as Future
 from .serialization import load as load
 from .serialization import save as save
+from .sparse import dsmm as dsmm
+from .sparse import sparse_coo_tensor as sparse_coo_tensor
+from .sparse import sparse_csr_tensor as sparse_csr_tensor
+from .sparse import spmm as spmm
 from .storage import UntypedStorage as UntypedStorage
 from .version import TorchVersion as TorchVersion
 

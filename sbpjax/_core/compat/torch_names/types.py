@@ -29,3 +29,21 @@ _size_any_opt_t = _size_2_opt_t = _size_3_opt_t = Any
 _ratio_2_t = _ratio_3_t = _ratio_any_t = Union[float, tuple[float, ...]]  # noqa: UP007
 _tensor_list_t = Union[Tensor, list[Tensor]]  # noqa: UP007
 _maybe_indices_t = Any
+
+
+class _IsTensor(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_IsTensor):
+    """The older name of a tensor with gradients: ``Variable(x)`` is a tensor of the same values.
+
+    Args:
+        data: a tensor.
+        requires_grad: whether it requires gradients.
+        volatile: accepted, as PyTorch does.
+    """
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        return data.detach().requires_grad_(requires_grad)

@@ -19,7 +19,7 @@ import jax
 
 from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
-from sbpjax.distributed.global_view import global_mode, to_global
+from sbpjax.distributed.data_parallel import split_inputs
 from sbpjax.distributed.global_view import to_local as all_to_local
 from sbpjax.errors import OpValueError
 from sbpjax.nn.module import Module
@@ -58,19 +58,6 @@ class CPUOffloadPolicy(OffloadPolicy):
     """Accepted, and without effect; see `docs/explanation/at_rest.md` for parameters at rest in host memory."""
 
     pin_memory: bool = True
-
-
-@contextlib.contextmanager
-def data_parallel_inputs(placement: Placement, dim: int, args: Any, kwargs: Any):
-    """Give local inputs split over a placement, and a view in which new tensors are on it."""
-    layout = [split(dim)] * len(placement.hierarchy)
-    copies = [broadcast] * len(layout)
-
-    def sbp_of(_: Any, x: Tensor) -> Any:
-        return layout if x.ndim > dim else copies
-
-    with global_mode(True, placement=placement, sbp=copies):
-        yield to_global((args, kwargs), placement, sbp_of)
 
 
 def _cast(value: Any, dtype: Any) -> Any:
@@ -179,7 +166,7 @@ class FSDPModule:
             if fsdp.policy.param_dtype is not None and fsdp.policy.cast_forward_inputs:
                 args, kwargs = _cast((args, kwargs), fsdp.policy.param_dtype)
             if fsdp.whole and any(not x.is_global for x in _tensors((args, kwargs))):
-                with data_parallel_inputs(fsdp.mesh.placement, 0, args, kwargs) as (args, kwargs):
+                with split_inputs(fsdp.mesh.placement, 0, args, kwargs) as (args, kwargs):
                     out = super()._call_impl(args, kwargs)  # type: ignore[misc]
                 out = all_to_local(out)
             else:
