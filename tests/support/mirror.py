@@ -36,6 +36,7 @@ TESTED_BY = {
     "data/loading/exception_wrapper.py": ("test_oneflow_idioms.py", USED),
     "data/token_index.py": ("train/data/test_token_file.py data/test_token_reader.py", USED),
     "distributed/": ("distributed/test_collectives.py distributed/test_launch.py", USED),
+    "distributed/elastic/search.py": ("distributed/elastic/test_agent.py", USED),
     "distributed/elastic/settings.py": ("distributed/elastic/test_run.py distributed/elastic/test_leader.py", TABLE),
     "distributed/jax_settings.py": ("distributed/test_env.py", USED),
     "distributed/rank_processes.py": ("distributed/test_launch.py distributed/elastic/test_host_ranks.py", USED),

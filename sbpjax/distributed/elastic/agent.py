@@ -1,9 +1,7 @@
 """Agent of a host: finds the leader or becomes it, and runs the ranks of the epochs that this host takes part in.
 
-An agent that has no leader connects to the other hosts, the lowest first. One that leads takes it in; one that follows
-names its leader; one that looks for a leader itself answers so. An agent that finds no lower host leads, if it has a
-vote. A leader without a quorum looks for other leaders, and yields to the one with the later epoch, then to the one
-with a quorum, then to the lower host.
+An agent without a leader looks for one (`search`). It leads itself if it has a vote and no lower host is there. A
+leader that does not train yields to a better one.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from . import channel as channels
 from .channel import Channel
 from .epochs import Acceptor, Epoch, Host, epoch_of
 from .leader import EXIT_RESTART, Leader, Peer
+from .search import Finder, Found
 from .settings import BEAT, LEASE, Settings
 
-_AT_ONCE = 8  # connections that a search opens
+_MOST_STRANGERS = 4096  # connections that did not identify themselves yet
 _FIRST_WAIT, _LAST_WAIT = 0.02, 0.2  # of the silence: between two searches
-_REACHED, _ANSWERED = 0.2, 0.6  # of the silence: a host that is reached may be busy with a thousand others
 
 
 class Ranks(Protocol):
@@ -64,6 +62,7 @@ class Agent:
         self.settings, self.ranks, self.log = settings, ranks, log
         self.acceptor = Acceptor(settings.first_epoch(), settings.state_path)
         self.host = Host(settings.node, self.acceptor.incarnation, settings.address, settings.ranks)
+        self._finder = Finder(settings, self.acceptor, log)
         self.leader: Leader | None = None
         self.leaving = False
         self._leader_address: str | None = None
@@ -79,6 +78,7 @@ class Agent:
         self._port = 0
         self._useful = time.monotonic()  # when this host was part of an epoch last
         self._leave_from = (0, 0.0)
+        self._strangers = 0
         self._served: set[asyncio.Task] = set()
         self._refused: set[str] = set()  # addresses of strangers
         self._now = asyncio.Event()  # a beat is due at once
@@ -129,6 +129,9 @@ class Agent:
     # -- the server ----------------------------------------------------------------------------------------------------
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._strangers >= _MOST_STRANGERS:
+            writer.close()
+            return
         task = asyncio.create_task(self._serve(reader, writer))
         self._served.add(task)
 
@@ -140,6 +143,7 @@ class Agent:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = None
+        self._strangers += 1
         try:
             channel = await channels.accept(reader, writer, self.settings.key)
         except OSError as error:
@@ -148,6 +152,8 @@ class Agent:
                 self._refused.add(where)
                 self.log(f"a connection from {where} was refused: {error}")
             return
+        finally:
+            self._strangers -= 1
         try:
             first = await channel.receive()
             if first["t"] == "join" and self.leader is not None:
@@ -181,11 +187,11 @@ class Agent:
     async def _search(self) -> None:
         hint, wait = None, _FIRST_WAIT
         while True:
-            channel, lower_is_there = await self._find_leader(hint)
+            found, lower_is_there = await self._finder.find(self._make_join(), hint, looks_higher=not self._may_lead())
             hint = None
-            if channel is not None:
+            if found is not None:
                 wait = _FIRST_WAIT
-                await self._follow(channel)
+                await self._follow(found)
             elif not lower_is_there and self._may_lead():
                 wait = _FIRST_WAIT
                 hint = await self._lead()
@@ -193,100 +199,28 @@ class Agent:
                 await asyncio.sleep(random.uniform(0.5, 1.0) * wait * self.settings.silence_s)
                 wait = min(2 * wait, _LAST_WAIT)
 
-    def _may_lead(self) -> bool:
-        return not self.leaving and self.acceptor.epoch.find(self.settings.node, self.host.incarnation) is not None
-
-    def _known(self) -> list[tuple[int, str]]:
-        """Return node and address of the other hosts, by node."""
-        known = dict(self.settings.seeds) | {host.node: host.address for host in self.acceptor.epoch.hosts}
-        known.pop(self.settings.node, None)
-        return sorted(known.items())
-
-    async def _find_leader(self, hint: str | None) -> tuple[Channel | None, bool]:
-        """Return a connection to the leader, None if there is none, and whether a lower host looks for one, too."""
-        if hint is not None:
-            channel, _ = await self._join(hint)
-            if channel is not None:
-                return channel, False
-        known = self._known()
-        lower = [address for node, address in known if node < self.settings.node]
-        channel, lower_is_there = await self._join_any(lower)
-        if channel is None and not lower_is_there and not self._may_lead():  # a leader looks for others itself
-            channel, _ = await self._join_any([address for node, address in known if node > self.settings.node])
-        return channel, lower_is_there
-
-    async def _join_any(self, addresses: list[str]) -> tuple[Channel | None, bool]:
-        """Return a connection to the leader by way of one of some agents, and whether one of them looks for one."""
-        count, is_there = 1, False
-        while addresses and not is_there:
-            batch, addresses, count = addresses[:count], addresses[count:], min(4 * count, _AT_ONCE)
-            found = await asyncio.gather(*map(self._join, batch))
-            channels_ = [channel for channel, _ in found if channel is not None]
-            for channel in channels_[1:]:
-                channel.close()
-            if channels_:
-                return channels_[0], False
-            is_there = any(searches for _, searches in found)
-        return None, is_there
-
-    async def _join(self, address: str, hops: int = 3) -> tuple[Channel | None, bool]:
-        """Return a connection to the leader by way of an agent, and whether that agent looks for one itself."""
-        now = time.monotonic()
-        join = {
+    def _make_join(self) -> dict[str, Any]:
+        return {
             "t": "join",
-            "host": [self.host.node, self.host.incarnation, self.host.address, self.host.ranks],
+            "host": list(self.host),
             "epoch": self.acceptor.epoch.number,
             "stopped": self._stopped,
-            "left": now - self._left,
+            "left": time.monotonic() - self._left,
             "leaving": self.leaving,
             "port": self._port,
         }
-        found = await self._call(address, join)
-        if found is None:
-            return None, False
-        channel, answer = found
-        if answer["t"] == "welcome":
-            self._leader_address = address
-            if answer["epoch"] is not None:
-                self._learn(epoch_of(answer["epoch"]))
-                self._stopped = self.acceptor.epoch.number  # nothing runs here, and nothing was started
-            return channel, True
-        channel.close()
-        if answer["t"] == "refused":
-            self.log(f"{address} refuses this host: {answer['why']}")
-        to = answer.get("to")
-        if to and to not in (address, self.settings.address) and hops:
-            return await self._join(to, hops - 1)
-        return None, answer["t"] == "searching"
 
-    async def _call(self, address: str, message: dict[str, Any]) -> tuple[Channel, dict[str, Any]] | None:
-        """Send a message to an agent; return the connection and the answer, None if it does not answer."""
-        silence_s = self.settings.silence_s
-        tls = None if self.settings.tls is None else self.settings.tls[1]
-        try:
-            channel = await channels.connect(
-                address, self.settings.key, _REACHED * silence_s, _ANSWERED * silence_s, tls
-            )
-        except channels.RefusedError as error:
-            self.log(f"{address}: {error}")
-            return None
-        except (OSError, ValueError):
-            return None
-        try:
-            channel.send(message)
-            async with asyncio.timeout(_ANSWERED * silence_s):
-                return channel, await channel.receive()
-        except (OSError, ValueError):
-            channel.close()
-            return None
-        except BaseException:
-            channel.close()
-            raise
+    def _may_lead(self) -> bool:
+        return not self.leaving and self.acceptor.epoch.find(self.settings.node, self.host.incarnation) is not None
 
     # -- following -----------------------------------------------------------------------------------------------------
 
-    async def _follow(self, channel: Channel) -> None:
+    async def _follow(self, found: Found) -> None:
         """Serve a leader until it is gone."""
+        channel, self._leader_address = found.channel, found.address
+        if found.welcome["epoch"] is not None:
+            self._learn(epoch_of(found.welcome["epoch"]))
+        self._stopped = self.acceptor.epoch.number  # nothing runs here, and nothing was started
         sent: dict[int, float] = {}
         self._answer = channel.send
         tasks = [asyncio.create_task(self._beat(channel, sent)), asyncio.create_task(self._obey(channel, sent))]
@@ -442,7 +376,7 @@ class Agent:
         self._answer = lambda message: leader.receive(me, message)
         self._leader_address = self.settings.address
         tasks = [asyncio.create_task(leader.run(self.host.node)), asyncio.create_task(self._keep(leader))]
-        other = asyncio.create_task(self._find_better(leader))
+        other = asyncio.create_task(self._finder.find_better(leader))
         try:
             await asyncio.wait([*tasks, other], return_when=asyncio.FIRST_COMPLETED)
             for task in tasks:
@@ -486,32 +420,6 @@ class Agent:
             if self.leaving and leader.phase == "idle" and not self._running and others:
                 return
             await asyncio.sleep(BEAT * self.settings.silence_s / 2)
-
-    async def _find_better(self, leader: Leader) -> str:
-        """Return the address of a leader that this one yields to."""
-        while True:
-            await asyncio.sleep(random.uniform(0.5, 1.0) * BEAT * self.settings.silence_s)
-            strangers = [address for node, address in self._known() if node not in leader.peers]
-            some = random.sample(strangers, min(_AT_ONCE, len(strangers))) if leader.phase == "idle" else []
-            for rank, address in await asyncio.gather(*map(self._find_rank, some)):
-                if rank > leader.rank(self.host.node) and leader.phase == "idle":
-                    self.log(f"the leader at {address} is followed")
-                    return address
-
-    async def _find_rank(self, address: str) -> tuple[tuple, str]:
-        """Return the rank and the address of the leader that an agent knows; an empty rank if it knows none."""
-        for _ in range(2):
-            found = await self._call(address, {"t": "who"})
-            if found is None:
-                break
-            found[0].close()
-            answer = found[1]
-            if answer["t"] == "leading":
-                return tuple(answer["rank"]), answer["to"]
-            address = answer.get("to") or ""
-            if answer["t"] != "following" or address in ("", self.settings.address):
-                break
-        return (), address
 
     # -- the ranks -----------------------------------------------------------------------------------------------------
 
