@@ -1,4 +1,4 @@
-"""Hooks of the training loop: evaluation, checkpoints, logging, early stopping, averaging, tracing."""
+"""Hooks of the training loop: evaluation, checkpoints, logging, early stopping, averaging, checks, tracing."""
 
 from .average import Average as Average
 from .checkpoints import Checkpoints as Checkpoints
@@ -7,4 +7,5 @@ from .early_stop import TargetMetric as TargetMetric
 from .evaluation import Evaluation as Evaluation
 from .hook import Hook as Hook
 from .log import Log as Log
+from .replicas import ReplicaCheck as ReplicaCheck
 from .trace import Trace as Trace
