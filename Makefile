@@ -37,6 +37,12 @@ $(VENV)/.test: requirements-test.lock $(VENV)/.demo
 	$(PIP) install --no-deps timm==1.0.31  # without torchvision, whose wheels cannot be imported beside PyTorch for CPU
 	@touch $@
 
+# Libraries that PyTorch's programs use, as pip installs them, in a folder of their own: beside PyTorch for CPUs PyTorch
+# itself cannot import torchvision. tests/compat/libraries puts the folder on the path of its processes.
+$(VENV)/.libraries: requirements-libraries.lock $(VENV)/.test
+	$(PIP) install --no-deps --upgrade --target $(VENV)/libraries -r requirements-libraries.lock
+	@touch $@
+
 $(VENV)/.docs: pyproject.toml $(VENV)/.test
 	$(PIP) install sphinx myst-parser furo ipykernel nbclient
 	@touch $@
@@ -60,7 +66,7 @@ PAGES   := $(patsubst %,"tests/documentation/test_guides.py::test_code_runs[%]",
 RUN     := NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # All parts are run, also after one that fails.
-test: $(VENV)/.test
+test: $(VENV)/.test $(VENV)/.libraries
 	@status=0; set -x; \
 	$(RUN) --durations 25 $(if $(PYTEST),$(PYTEST),$(ENGINES:%=--ignore=%) $(DRAWS:%=--ignore=%) $(PAGES:%=--deselect=%)) || status=$$?; \
 	$(if $(PYTEST),,XLA_FLAGS= $(RUN) $(ENGINES) $(DRAWS) $(PAGES) || status=$$?;) \
@@ -71,7 +77,7 @@ test-fast: $(VENV)/.test
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m fast $(PYTEST)
 
 # Every recorded fact of OneFlow and every op under every layout: hours. `make test` runs a seeded sample of them.
-exhaustive: $(VENV)/.test
+exhaustive: $(VENV)/.test $(VENV)/.libraries
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) -m exhaustive $(PYTEST)
 
 # The C++ library and its example in build/cpp, and their tests: needs cmake and a compiler. xla-cpu-pjrt has the header

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sbpjax import mock_torch
+from sbpjax._core.compat.torch_alias import peer
 from sbpjax.errors import LibraryLoadError, NotInJaxError, UnknownNameError
 
 
@@ -65,6 +66,12 @@ def test_compiled_library_cannot_be_loaded(torch):
     with pytest.raises(OSError, match="needs PyTorch's own runtime") as caught:
         torch.ops.load_library("/somewhere/flash_attn/_C.so")
     assert isinstance(caught.value, LibraryLoadError)
+
+
+def test_libraries_of_kernels_name_what_to_use(torch):
+    for name in ("flash_attn_2_cuda", "xformers.ops"):
+        with pytest.raises(ImportError, match=r"compiled against(.|\n)*scaled_dot_product"):
+            peer.find_spec(name)
 
 
 def test_operators_of_torchvision_are_ours(torch):

@@ -102,10 +102,21 @@ def test_foreach(torch):
         yield a
         torch._foreach_copy_(a, c)
         yield a
+        torch._foreach_addcmul_(a, b, c, value=0.5)
+        torch._foreach_addcdiv_(a, b, c, [1.0, 2.0])
+        torch._foreach_sub_(a, b, alpha=0.3)
+        torch._foreach_div_(a, [2.0, 3.0])
+        torch._foreach_sqrt_(a)
+        yield a
+        yield torch._foreach_norm(a, 2)
+        yield torch._foreach_maximum(a, 1.0)
+        torch._foreach_zero_(a)
+        yield a
 
     for ours, theirs in zip(calls(torch), calls(real), strict=True):
         for x, y in zip(ours, theirs, strict=True):
             close(x, y)
+    assert not hasattr(torch, "_foreach_nothing")
 
 
 def test_fans(torch):

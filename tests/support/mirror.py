@@ -22,6 +22,7 @@ TESTED_BY = {
     "compat/torch_names/older/": ("compat/test_torch_older_names.py", USED),
     "compat/torch_names/pytree.py": ("compat/test_torch_pytree.py", USED),
     "compat/torch_names/sparse.py": ("compat/test_torch_sparse.py", USED),
+    "compat/torch_names/subclass.py": ("compat/test_torch_subclass.py", USED),
     "compat/torch_names/vision_ops.py": ("compat/test_torch_library.py", USED),
     "compat/torch_names/dtensor/": ("distributed/test_sharded.py", USED),
     "compat/torch_names/internal.py": ("compat/test_torch_internal.py", USED),

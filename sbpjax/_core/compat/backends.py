@@ -99,7 +99,8 @@ cuda = _module(
     enable_math_sdp=_accept_setting,
     sdp_kernel=lambda **_: contextlib.nullcontext(),
 )
-cpu = _module("cpu", "The CPU's instructions.", _always, get_cpu_capability=lambda: "DEFAULT")
+# torchvision resizes bytes by numbers in 16 bits where PyTorch does, which it asks of the instructions; ours does.
+cpu = _module("cpu", "The CPU's instructions.", _always, get_cpu_capability=lambda: "AVX2")
 mps = _module("mps", "Apple's GPUs: JAX has none under this name.", _never)
 mkldnn = _module("mkldnn", "oneDNN, without effect.", _always, enabled=True)
 mkl = _module("mkl", "MKL: XLA does not use it.", _never)

@@ -34,6 +34,7 @@ from sbpjax.nn import init
 from sbpjax.nn.module import Module
 
 from .torch_names.absent import make_absent_class, make_absent_getattr
+from .torch_names.subclass import DisableTorchFunctionSubclass, call_plain
 
 
 def do_nothing(*args: Any, **options: Any) -> None:
@@ -83,11 +84,6 @@ def synchronize(*args: Any) -> None:
 def call(public_api: Callable, relevant_args: Any, *args: Any, **options: Any) -> Any:
     """Call the function: no class of tensors overrides functions here."""
     return public_api(*args, **options)
-
-
-def call_function(func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-    """Call a function that a class of tensors does not override."""
-    return func(*args, **(kwargs or {}))
 
 
 class _Names(type):
@@ -212,10 +208,10 @@ ANSWERS: dict[str, dict[Callable, str]] = {
 VALUES: dict[str, dict[str, Any]] = {
     "C": {
         **{"TensorBase": Tensor, "_TensorBase": Tensor, "Generator": Generator, "device": device, "dtype": dtype},
-        **{"Size": Size, "DisableTorchFunction": contextlib.nullcontext},
-        "DisableTorchFunctionSubclass": contextlib.nullcontext,
+        **{"Size": Size, "DisableTorchFunction": DisableTorchFunctionSubclass},
+        **{"DisableTorchFunctionSubclass": DisableTorchFunctionSubclass, "_disabled_torch_function_impl": call_plain},
         **{"DispatchKey": DispatchKey, "DispatchKeySet": DispatchKeySet, "_TensorMeta": type(Tensor)},
-        "_disabled_torch_function_impl": call_function,
+        **dict.fromkeys(("_has_xpu", "_has_mps", "_has_cuda", "_has_mkldnn"), False),
     },
     "compiler": {
         "config": SimpleNamespace(
@@ -340,6 +336,8 @@ SPACES: dict[str, tuple[str, str, str]] = {  # the module in PyTorch, the reason
         "exported programs hold PyTorch's own graphs",
         "graph.export(path)  # of an nn.Graph, as StableHLO",
     ),
+    "testing_internal": ("testing._internal", "it tests PyTorch's own dispatcher", "torch.testing.assert_close"),
+    "python_dispatch": ("utils._python_dispatch", "no dispatcher calls a mode here", "a function of your own; hooks"),
     "dynamo": ("_dynamo", "programs are traced by JAX", "sbpjax.compile(fn), or nn.Graph"),
     "fx": ("fx", *_FX),
     "nested": ("nested", *_ONE_SHAPE),

@@ -31,14 +31,21 @@ class Peer(MetaPathFinder, Loader):
         table: for modules with another place in sbpjax the modules that answer, in the order of the search.
         version: the result of ``importlib.metadata.version(name)`` while enabled.
         gone_through: modules whose ``__dict__`` libraries go through, so that their names are looked up on import.
+        compiled: of modules of other packages that need the real one, what to use instead.
     """
 
     def __init__(
-        self, name: str, table: Mapping[str, tuple[str, ...]], version: str, gone_through: tuple[str, ...] = ()
+        self,
+        name: str,
+        table: Mapping[str, tuple[str, ...]],
+        version: str,
+        gone_through: tuple[str, ...] = (),
+        compiled: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
         self.table = dict(table)
         self.gone_through = gone_through
+        self.compiled = dict(compiled or {})
         self.version = version
         self.depth = 0
         self.lazy = False
@@ -101,6 +108,11 @@ class Peer(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path=None, target=None):
         """Find the modules of the peer; other packages are none of its business."""
+        if fullname in self.compiled:
+            rule = f"its kernels are compiled against the runtime of {self.name}, and cannot run in XLA"
+            raise UnknownModuleError(
+                f"import {fullname}", "a library of CUDA kernels", rule, self.compiled[fullname], name=fullname
+            )
         if fullname != self.name and not fullname.startswith(f"{self.name}."):
             return None
         if not self.sources_of(fullname):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .peer import Peer
 from .switch import Disable, Enable
 from .torch_names.version import __version__ as _version
-from .torch_table import GONE_THROUGH, TABLE
+from .torch_table import COMPILED, GONE_THROUGH, TABLE
 
-peer = Peer("torch", TABLE, _version, GONE_THROUGH)
+peer = Peer("torch", TABLE, _version, GONE_THROUGH, COMPILED)
 
 
 class enable(Enable):

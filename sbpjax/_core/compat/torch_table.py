@@ -104,9 +104,15 @@ _ONLY = {
     f"{_NO_EFFECT}.distributed_rpc": "distributed.rpc distributed.rpc.api",
     f"{_NO_EFFECT}.subclasses": "_subclasses",
     f"{_NO_EFFECT}.prune": "nn.utils.prune",
+    f"{_NO_EFFECT}.python_dispatch": "utils._python_dispatch",
+    f"{_NO_EFFECT}.testing_internal": "testing._internal",
     f"{_NO_EFFECT}.flop_counter": "utils.flop_counter",
     **{f"{_NO_EFFECT}.{name}": name for name in ("export", "nested")},
 }
+
+# compiled parts of libraries of CUDA kernels: importing one ends in an error with the replacement
+_ATTENTION = 'F.scaled_dot_product_attention; in transformers attn_implementation="sdpa"'
+COMPILED = dict.fromkeys(("flash_attn_2_cuda", "flash_attn_3._C", "xformers.ops"), _ATTENTION)
 
 GONE_THROUGH = ("torch.distributions",)  # by libraries, as a dict
 

@@ -3,9 +3,10 @@
 import tempfile
 
 import torch
-from tests.compat.libraries.kit import digest, fill, integers, tensor
 from torch import nn
 from torch.nn import functional as F
+
+from tests.compat.libraries.kit import digest, fill, integers, tensor
 
 
 def _loader(batch_size=16):

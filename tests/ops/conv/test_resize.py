@@ -89,12 +89,10 @@ def test_errors():
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("size", [(4, 5), (18, 22), (7, 13)])
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
-def test_images_in_bytes_are_rounded_and_clipped(mode, size, antialias):
+def test_images_in_bytes_are_equal(mode, size, antialias):
     x = np.random.default_rng(0).integers(0, 256, (1, 3, 9, 11)).astype(np.uint8)
     options = {"size": size, "mode": mode, "antialias": antialias}
     want = tf.interpolate(torch.tensor(x), **options).numpy().astype(int)
     got = np.asarray(rs.interpolate(x, **options))
     assert got.dtype == np.uint8
-    # torch's weights are fixed-point numbers of 15 bits: a few elements are rounded the other way
-    off = np.abs(got - want)
-    assert off.max() <= 1 and (off > 0).mean() < 0.02
+    np.testing.assert_array_equal(got, want)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 import sbpjax as flow
 from sbpjax import nn
@@ -75,3 +76,15 @@ def test_tensor_as_mask_is_not_read_in_a_trace():
     x = flow.tensor(ARRAY).to_global(flow.placement("cpu", [0, 1]), flow.sbp.split(0))
     with pytest.raises(DataDependentError):
         flow.compile(lambda x, mask: x[mask])(x, flow.tensor(MASK).to_global(x.placement, flow.sbp.split(0)))
+
+
+def test_mask_without_dims_is_a_bool():
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    for array in (x, x[0, 1]):
+        for mask in (True, False):
+            ours, theirs = flow.tensor(array), torch.tensor(array)
+            found, wanted = ours[flow.tensor(mask)], theirs[torch.tensor(mask)]
+            assert found.shape == wanted.shape and found.tolist() == wanted.tolist()
+            ours[flow.tensor(mask)] = 7.0
+            theirs[torch.tensor(mask)] = 7.0
+            assert ours.tolist() == theirs.tolist()

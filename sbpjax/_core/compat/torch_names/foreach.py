@@ -3,11 +3,13 @@
     _foreach_add([a, b], [c, d], alpha=2)      # [a + 2 * c, b + 2 * d]
     _foreach_mul_([a, b], 0.9)                 # in place
 
-Each name of `_OPS` has a form that returns new tensors and one, with an underscore, that writes into the first list.
+Any method of a tensor has a form that returns new tensors and one, with an underscore, that writes into the first list.
+`_OPS` has those whose arguments differ from the method's.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,10 +17,17 @@ from sbpjax._core.tensor import Tensor
 
 _OPS: dict[str, Callable] = {
     "add": lambda x, y, alpha=1: x + y if isinstance(alpha, int) and alpha == 1 else x + y * alpha,
+    "addcdiv": lambda x, a, b, value=1: x.addcdiv(a, b, value=value),
+    "addcmul": lambda x, a, b, value=1: x.addcmul(a, b, value=value),
     "copy": lambda x, y, non_blocking=False: y,
     "lerp": lambda x, end, weight: x.lerp(end, weight),
+    "maximum": lambda x, y: x.clamp_min(y),
+    "minimum": lambda x, y: x.clamp_max(y),
     "mul": lambda x, y: x * y,
+    "norm": lambda x, ord=2, dtype=None: x.norm(ord, dtype=dtype),
+    "zero": lambda x: x.new_zeros(x.shape),
 }
+_VALUE = {"scalars": "value", "scalar": "value", "exponents": "exponent"}  # PyTorch's names for lists of numbers
 
 
 def _expand_per_tensor(values: Any, count: int) -> Sequence:
@@ -30,11 +39,19 @@ def _expand_per_tensor(values: Any, count: int) -> Sequence:
     return [values] * count
 
 
+@functools.cache
+def find_foreach(full: str) -> Callable | None:
+    """Return the function of a name such as ``"_foreach_addcmul_"``, None if tensors have no such method."""
+    name = full.removeprefix("_foreach_").removesuffix("_")
+    op = _OPS.get(name) or getattr(Tensor, name, None)
+    return None if op is None or not full.startswith("_foreach_") else _make_foreach(name, op, full.endswith("_"))
+
+
 def _make_foreach(name: str, op: Callable, inplace: bool) -> Callable:
     def foreach(self: Sequence[Tensor], *others: Any, **options: Any) -> list[Tensor] | None:
-        rows = zip(self, *[_expand_per_tensor(v, len(self)) for v in others], strict=True)
+        rows = zip(self, *[_expand_per_tensor(v, len(self)) for v in others], strict=True) if others else zip(self)
         # one value per tensor may come by its name, too
-        named = {key: _expand_per_tensor(v, len(self)) for key, v in options.items() if v is not None}
+        named = {_VALUE.get(key, key): _expand_per_tensor(v, len(self)) for key, v in options.items() if v is not None}
         made = [op(*row, **{key: v[i] for key, v in named.items()}) for i, row in enumerate(rows)]
         if not inplace:
             return made
@@ -45,8 +62,3 @@ def _make_foreach(name: str, op: Callable, inplace: bool) -> Callable:
     foreach.__name__ = foreach.__qualname__ = f"_foreach_{name}{'_' * inplace}"
     foreach.__doc__ = f"{'Write' if inplace else 'Return'} `{name}` of every tensor of a list."
     return foreach
-
-
-TABLE = {
-    f.__name__: f for name, op in _OPS.items() for f in (_make_foreach(name, op, False), _make_foreach(name, op, True))
-}

@@ -20,7 +20,7 @@ from sbpjax._core.tensor.handle.mode import mode as _mode
 from sbpjax._core.tracing.compiled import compile_function as _compile
 from sbpjax.errors import OutOfMemoryError as OutOfMemoryError
 
-from .foreach import TABLE as _FOREACH
+from .foreach import find_foreach as _find_foreach
 from .internal import _chunk_cat as _chunk_cat
 from .internal import _native_batch_norm_legit as _native_batch_norm_legit
 from .internal import _safe_softmax as _safe_softmax
@@ -38,6 +38,7 @@ from .sparse import sparse_coo_tensor as sparse_coo_tensor
 from .sparse import sparse_csr_tensor as sparse_csr_tensor
 from .sparse import spmm as spmm
 from .storage import UntypedStorage as UntypedStorage
+from .subclass import call_plain as _disabled_torch_function_impl  # noqa: F401
 from .version import TorchVersion as TorchVersion
 
 
@@ -137,4 +138,8 @@ def compile(
     return _compile(model)
 
 
-globals().update(_FOREACH)
+def __getattr__(name: str) -> Any:
+    found = _find_foreach(name) if name.startswith("_foreach_") else None
+    if found is None:
+        raise AttributeError(name)
+    return found

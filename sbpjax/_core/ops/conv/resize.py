@@ -114,27 +114,48 @@ def interpolate(
     dtype = x.dtype
     whole = not (mode.startswith("nearest") or is_float(dtype))  # images in bytes
     if not mode.startswith("nearest"):
-        x = cast(x, np.float32 if whole else compute_dtype(dtype))
+        x = cast(x, np.int32 if whole else compute_dtype(dtype))
     for i in reversed(range(n)) if whole else range(n):
-        if antialias:
-            x = _smooth_resize(x, i + 2, sizes[i], factors[i], mode, align_corners)
-        else:
-            x = _resize_dim(x, i + 2, sizes[i], factors[i], mode, align_corners)
-        x = _round_to_dtype(x, dtype) if whole else x
+        given = (i + 2, sizes[i], factors[i], mode, align_corners)
+        x = _resize_bytes(x, *given, antialias, np.iinfo(dtype)) if whole else _resize_floats(x, *given, antialias)
     return cast(x, dtype)
 
 
-def _round_to_dtype(x, dtype):
-    """Return the nearest numbers that an integer dtype has: torch keeps bytes between two passes over an image."""
-    info = np.iinfo(dtype)
-    return lax.clamp(
-        np.asarray(info.min, x.dtype), lax.floor(x + np.asarray(0.5, x.dtype)), np.asarray(info.max, x.dtype)
-    )
+def _resize_floats(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool, antialias: bool):
+    if not antialias:
+        return _resize_dim(x, dim, size, factor, mode, align_corners)
+    return _multiply_dim(x, dim, _smooth_weights(x.shape[dim], size, factor, mode, align_corners).astype(x.dtype))
 
 
-def _smooth_resize(x, dim: int, size: int, factor: float | None, mode: str, align_corners: bool):
-    """Return x resized by weights that widen as the image shrinks: one product with a sparse matrix."""
+def _multiply_dim(x, dim: int, matrix: np.ndarray):
+    """Return x with a dim replaced by its product with a matrix ``(new, old)``."""
+    out = lax.dot_general(x, matrix, (((dim,), (1,)), ((), ())))
+    order = [*range(dim), x.ndim - 1, *range(dim, x.ndim - 1)]
+    return lax.transpose(out, order)
+
+
+def _resize_bytes(x, dim: int, size: int, factor, mode: str, align_corners: bool, antialias: bool, info: np.iinfo):
+    """Return int32 x resized as PyTorch and Pillow resize bytes: by weights in 16 bits, rounded after each dim.
+
+    The weights are multiples of ``2**-p``, with the largest ``p`` at which all of them are below ``2**15``.
+    """
     old = x.shape[dim]
+    if antialias:
+        weights = _smooth_weights(old, size, factor, mode, align_corners)
+    else:
+        weights, rows = np.zeros((size, old)), np.arange(size)
+        for at, share in _taps(old, size, factor, mode, align_corners):
+            np.add.at(weights, (rows, np.clip(at, 0, old - 1)), share)
+    most = weights.max()
+    bits = next((p for p in range(22) if int(0.5 + most * (1 << (p + 1))) >= 1 << 15), 22)
+    whole = np.trunc(weights * (1 << bits) + np.where(weights < 0, -0.5, 0.5)).astype(np.int32)
+    total = lax.add(_multiply_dim(x, dim, whole), np.int32(1 << (bits - 1)))
+    out = lax.shift_right_arithmetic(total, np.int32(bits))
+    return lax.clamp(np.int32(info.min), out, np.int32(info.max))
+
+
+def _smooth_weights(old: int, size: int, factor: float | None, mode: str, align_corners: bool | None) -> np.ndarray:
+    """Return the weights ``(size, old)`` of a resize, which widen as the image shrinks; most of them are 0."""
     if align_corners:
         step = (old - 1) / (size - 1) if size > 1 else 0.0
     else:
@@ -148,9 +169,7 @@ def _smooth_resize(x, dim: int, size: int, factor: float | None, mode: str, alig
         distance = np.abs((np.arange(low, high) - centre + 0.5) / wide)
         weights = np.maximum(1 - distance, 0) if mode == "bilinear" else _cubic_filter(distance)
         matrix[i, low:high] = weights / weights.sum()
-    out = lax.dot_general(x, matrix.astype(x.dtype), (((dim,), (1,)), ((), ())))
-    order = [*range(dim), x.ndim - 1, *range(dim, x.ndim - 1)]
-    return lax.transpose(out, order)
+    return matrix
 
 
 def _cubic_filter(d):
@@ -173,16 +192,22 @@ def _resize_dim(x, dim: int, size: int, factor: float | None, mode: str, align_c
             x = lax.broadcast_in_dim(x, wide, tuple(d + (d > dim) for d in range(x.ndim)))
             return lax.reshape(x, (*wide[:dim], size, *wide[dim + 2 :]))
         return take_rows(x, np.asarray(at, np.int32), dim)
+    return _weight_taps(x, dim, _taps(old, size, factor, mode, align_corners), old)
+
+
+def _taps(old: int, size: int, factor: float | None, mode: str, align_corners: bool | None) -> list:
+    """Return the places and weights of a linear or cubic resize, one pair of vectors per neighbour."""
+    place = np.arange(size)
     if align_corners:
         where = place * ((old - 1) / (size - 1) if size > 1 else 0.0)
     else:
-        where = (place + 0.5) * step - 0.5
+        where = (place + 0.5) * (old / size if factor is None else 1.0 / factor) - 0.5
     if mode == "bicubic":
-        return _weight_taps(x, dim, _cubic(where), old)
+        return _cubic(where)
     where = np.maximum(where, 0.0)
     low = np.minimum(np.floor(where).astype(int), old - 1)
     share = where - low
-    return _weight_taps(x, dim, [(low, 1.0 - share), (low + 1, share)], old)
+    return [(low, 1.0 - share), (low + 1, share)]
 
 
 def _cubic(where):

@@ -235,6 +235,9 @@ def _as_index(item):
         # PyTorch's old masks: bytes are bools, unlike all other integers.
         if kind == np.uint8:
             return item != 0
+        # A 0-d mask has no dim that it would select from: it is the bool itself, where its value is known.
+        if kind == np.bool_ and item.ndim == 0 and getattr(item, "_kind", None) != TRACED:
+            return bool(item)
         if kind not in (np.int64, np.int32, np.bool_):
             raise OpIndexError(
                 "indexing a tensor",

@@ -1,0 +1,115 @@
+"""Runs programs of libraries and prints one line of JSON for each: its numbers, or its error.
+
+    python -m tests.compat.libraries.run torchvision_resnet           # under the alias, compared with `expected.json`
+    python -m tests.compat.libraries.run --results free               # all, kept in `results.json` for the page
+    python -m tests.compat.libraries.run --torch --record             # with PyTorch for CPUs: writes `expected.json`
+
+The libraries are those of `requirements-libraries.lock`, as pip installs them.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import sys
+import time
+import traceback
+from pathlib import Path
+
+EXPECTED, RESULTS = (Path(__file__).with_name(f"{name}.json") for name in ("expected", "results"))
+TOLERANCE = 1e-5  # of numbers that are at most 1, relative above
+
+# program: the module, and the libraries that it uses
+PROGRAMS = {
+    "torchvision_resnet": ("vision", "torchvision"),
+    "torchvision_transforms": ("vision", "torchvision"),
+    "torchvision_dataset": ("vision", "torchvision"),
+    "timm_models": ("vision", "timm torchvision"),
+    "vit_pytorch_models": ("vision", "vit-pytorch einops"),
+    "open_clip_model": ("vision", "open-clip-torch"),
+    "segmentation_models": ("vision", "segmentation-models-pytorch"),
+    "diffusers_unet": ("vision", "diffusers"),
+    "trainer_bert": ("language", "transformers accelerate"),
+    "trainer_llama_lora": ("language", "peft transformers"),
+    "peft_dora": ("language", "peft"),
+    "trainer_t5": ("language", "transformers"),
+    "accelerate_loop": ("language", "accelerate"),
+    "sentence_transformer": ("language", "sentence-transformers"),
+    "torchmetrics_values": ("language", "torchmetrics"),
+    "schedulefree_adamw": ("language", "schedulefree"),
+    "trl_trainers": ("language", "trl"),
+}
+
+
+def declare_torchvision_operators():
+    """Let PyTorch for CPUs import torchvision, whose operators need CUDA: it registers shapes of two of them."""
+    import torch
+
+    for name in ("nms", "qnms"):
+        torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+
+def difference(found, wanted):
+    """Return the largest difference of two lists of numbers, infinity where texts or lengths differ."""
+    if len(found) != len(wanted):
+        return float("inf")
+    most = 0.0
+    for x, y in zip(found, wanted, strict=True):
+        if isinstance(x, str) or isinstance(y, str):
+            most = max(most, 0.0 if x == y else float("inf"))
+        else:
+            gap = abs(x - y) / max(1.0, abs(y))
+            most = max(most, gap) if gap == gap else float("inf")
+    return most
+
+
+def run(name):
+    """Run a program and return its line."""
+    line, start = {"name": name}, time.perf_counter()
+    try:
+        line["found"] = getattr(importlib.import_module(f"tests.compat.libraries.{PROGRAMS[name][0]}"), name)()
+    except BaseException as error:
+        line["error"] = f"{type(error).__name__}: {error}"
+        traceback.print_exc()
+    line["seconds"] = round(time.perf_counter() - start, 2)
+    return line
+
+
+def main(words):
+    """Run some programs, by default all."""
+    options = [word for word in words if word.startswith("--")]
+    kept = words.pop(words.index("--results") + 1) if "--results" in words else None
+    names = [word for word in words if not word.startswith("--")] or list(PROGRAMS)
+    known = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
+    if "--torch" in options:
+        declare_torchvision_operators()
+    else:
+        from sbpjax import mock_torch
+
+        mock_torch.enable()
+    for name in names:
+        line = run(name)
+        if "--record" in options:
+            known[name] = {"found": line["found"], "seconds": line["seconds"]}
+            EXPECTED.write_text(
+                "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in sorted(known.items())) + "\n}\n"
+            )
+        elif "error" not in line:
+            line["difference"] = difference(line["found"], known[name]["found"])
+        if kept:
+            keep(name, kept, line)
+        print("RESULT " + json.dumps(line), flush=True)
+
+
+def keep(name, where, line):
+    """Enter a run in `results.json`: the versions of the libraries, and its difference or error."""
+    table = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    versions = {library: importlib.metadata.version(library) for library in PROGRAMS[name][1].split()}
+    row = table.setdefault(name, {})
+    row["versions"] = versions
+    row[where] = {key: line[key] for key in ("difference", "error", "seconds") if key in line}
+    RESULTS.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,70 @@
+"""Libraries of PyTorch, as pip installs them, give PyTorch's numbers under the alias: `run.py` has the programs.
+
+`make test` installs `requirements-libraries.lock` in the folder `libraries` of the environment, beside PyTorch, and
+runs `FEW`; `make exhaustive` runs all, there and in an environment without PyTorch.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.compat.libraries.run import PROGRAMS, TOLERANCE
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = Path(os.environ.get("SBPJAX_LIBRARIES", Path(sys.prefix) / "libraries"))
+FEW = ("torchvision_transforms", "torchvision_dataset", "accelerate_loop", "peft_dora", "schedulefree_adamw")
+
+needs_libraries = pytest.mark.skipif(not FOLDER.is_dir(), reason="make test installs the libraries")
+
+
+def run(python, path, names):
+    """Return the lines of programs that run in one process of another interpreter."""
+    given = {"PYTHONPATH": os.pathsep.join(map(str, path)), "HF_HUB_OFFLINE": "1", "JAX_PLATFORMS": "cpu"}
+    made = subprocess.run(
+        [python, "-m", "tests.compat.libraries.run", *names],
+        cwd=ROOT, env={**os.environ, **given}, capture_output=True, text=True, timeout=3600,
+    )  # fmt: skip
+    lines = [json.loads(line[7:]) for line in made.stdout.splitlines() if line.startswith("RESULT ")]
+    assert len(lines) == len(names), made.stderr[-3000:]
+    return {line["name"]: line for line in lines}
+
+
+def agrees(line):
+    """Return whether a program ran and gave PyTorch's numbers."""
+    return line.get("difference", float("inf")) <= TOLERANCE
+
+
+@pytest.fixture(scope="module")
+def few():
+    return run(sys.executable, (FOLDER, ROOT), FEW)
+
+
+@needs_libraries
+@pytest.mark.parametrize("name", FEW)
+def test_beside_pytorch(name, few):
+    assert agrees(few[name]), few[name]
+
+
+@needs_libraries
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in FEW])
+def test_others_beside_pytorch(name):
+    line = run(sys.executable, (FOLDER, ROOT), [name])[name]
+    assert agrees(line), line
+
+
+@needs_libraries
+@pytest.mark.exhaustive
+def test_without_pytorch(tmp_path):
+    venv.create(tmp_path / "free", with_pip=True)
+    python = tmp_path / "free" / "bin" / "python"
+    for lock in ("requirements-demo.lock", "requirements-libraries.lock"):
+        subprocess.run([python, "-m", "pip", "-q", "install", "--no-deps", "-r", ROOT / lock], check=True)
+    assert subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
+    lines = run(python, (ROOT,), list(PROGRAMS))
+    assert not [line for line in lines.values() if not agrees(line)]
