@@ -115,3 +115,6 @@ def test_imports_go_past_absent_decorators(torch, tmp_path, monkeypatch):
         exporting_library.export(None, 1)
     with pytest.raises(NotInJaxError, match=r"torch\.fx"):
         exporting_library.free_symbols(1)
+    from torch.utils._python_dispatch import is_traceable_wrapper_subclass
+
+    assert not is_traceable_wrapper_subclass(torch.ones(1))  # asked of every tensor that is saved

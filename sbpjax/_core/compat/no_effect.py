@@ -197,6 +197,7 @@ ANSWERS: dict[str, dict[Callable, str]] = {
         return_false: "has_torch_function has_torch_function_unary has_torch_function_variadic",
         call: "handle_torch_function",
     },
+    "python_dispatch": {return_false: "is_traceable_wrapper_subclass"},
     "sysconfig": {
         cuda.is_available: "with_cuda",
         return_true: "with_mlir with_xla has_rpc_backend_grpc has_rpc_backend_local",

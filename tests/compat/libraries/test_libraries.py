@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.libraries import page
 from tests.compat.libraries.run import PROGRAMS, TOLERANCE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -68,3 +69,7 @@ def test_without_pytorch(tmp_path):
     assert subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
     lines = run(python, (ROOT,), list(PROGRAMS))
     assert not [line for line in lines.values() if not agrees(line)]
+
+
+def test_page_is_in_step():
+    assert page.PAGE.read_text() == page.text(), "write it anew: python -m tests.compat.libraries.page"
