@@ -30,7 +30,7 @@ from .plan_table import COLLECTIVES, short_dtype
 
 GRADIENTS, WEIGHTS, UPDATES = "gradients of weights", "weights gathered", "updated weights"
 # Activations and their gradients, by the axis along which they move.
-TENSOR, BATCH, SEQUENCE, EXPERTS = "tensor parallelism", "batch", "sequence", "experts"
+TENSOR, BATCH, SEQUENCE, EXPERTS = "tensor parallelism", "batch activations", "sequence", "experts"
 OPTIMIZER, LOSS, INPUTS = "optimizer", "loss", "inputs"
 
 

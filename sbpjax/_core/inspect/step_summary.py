@@ -77,7 +77,7 @@ def remarks(report: Communication) -> list[str]:
             f"FSDP ({data * tensor} ranks) {bytes_text(usual.fsdp)}."
         )
     if purposes and (advice := _ADVICE.get(purposes[0].name)):
-        found.append(f"Most is {purposes[0].name}, which {advice}.")
+        found.append(f"Most bytes are for {purposes[0].name}; this {advice}.")
     return found
 
 

@@ -142,7 +142,7 @@ class Metric:
         self.reset()
 
     def zero(self) -> dict[str, Any]:
-        """Return the state of no samples: counts, `ExactSum`s and lists by name."""
+        """Return the state of no samples: counts, instances of `ExactSum` and lists, by name."""
         raise NotImplementedError(f"{type(self).__name__} has no zero()")
 
     def count(self, state: dict[str, Any], predictions: Any, targets: Any) -> None:
