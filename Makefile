@@ -28,7 +28,7 @@ $(BIN)/python:
 
 # The stamps are rewritten only when a lock file is newer; the package itself is installed in place (editable).
 $(VENV)/.demo: requirements-demo.lock pyproject.toml | $(BIN)/python
-	$(PIP) install -r requirements-demo.lock
+	$(PIP:--quiet=) install --progress-bar off -r requirements-demo.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -115,6 +115,7 @@ demo: $(VENV)/.demo
 # The site: all pages of docs/ and a reference of every public name, in build/docs. Warnings are errors.
 docs: $(VENV)/.docs
 	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	$(BIN)/python docs/check_site.py build/docs
 
 lint: style $(VENV)/.dev stubs
 	$(BIN)/pyright sbpjax

@@ -1,6 +1,7 @@
 """What `make docs` builds, without building it: complete contents, links that stay inside, a place for every name."""
 
 import importlib.util
+import json
 import re
 import sys
 from pathlib import Path
@@ -87,3 +88,19 @@ def test_pages_are_written_once(reference, tmp_path, monkeypatch):
     before = {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
     reference.write(tmp_path)
     assert before == {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()}
+
+
+def test_dead_links_and_words_that_search_misses_are_found(tmp_path):
+    check = loaded("check_site")
+    (tmp_path / "a.html").write_text('<h1 id="top"></h1><a href="b.html#there"></a><a href="https://x.y/z"></a>')
+    (tmp_path / "b.html").write_text(
+        '<p id="there"></p><a href="a.html#gone"></a><img src="c.svg"><a href="#there"></a>'
+    )
+    assert check.dead_links(tmp_path) == ["b.html: no anchor a.html#gone", "b.html: no file c.svg"]
+    index = {
+        "terms": {"gradient": 1, "lora": 1},
+        "titleterms": {"zero": 1, "checkpoint": 2},
+        "objects": {"a": [[0, 0, 1, "", "to_global"]]},
+    }
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(index)})")
+    assert check.unknown_words(tmp_path) == ["pipelin"]
