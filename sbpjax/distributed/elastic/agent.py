@@ -78,7 +78,7 @@ class Agent:
         self._port = 0
         self._useful = time.monotonic()  # when this host was part of an epoch last
         self._leave_from = (0, 0.0)
-        self._strangers = 0
+        self._strangers, self._is_over = 0, False
         self._served: set[asyncio.Task] = set()
         self._refused: set[str] = set()  # addresses of strangers
         self._now = asyncio.Event()  # a beat is due at once
@@ -99,6 +99,7 @@ class Agent:
         try:
             return await self._code
         finally:
+            self._is_over = True
             server.close()
             for some in (tasks, [*self._served]):  # a leader has the end of the job arrive, and closes then
                 for task in some:
@@ -129,7 +130,7 @@ class Agent:
     # -- the server ----------------------------------------------------------------------------------------------------
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._strangers >= _MOST_STRANGERS:
+        if self._is_over or self._strangers >= _MOST_STRANGERS:
             writer.close()
             return
         task = asyncio.create_task(self._serve(reader, writer))

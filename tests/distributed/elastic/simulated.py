@@ -163,6 +163,7 @@ class Job:
     async def end(self):
         for node in list(self.tasks):
             await self.kill(node)
+        await asyncio.sleep(0.1)  # until the last connections are closed
         if self.folder is not None:
             self.folder.cleanup()
 
