@@ -167,3 +167,29 @@ def test_pieces_that_libraries_import(torch):
     assert isinstance(torch.ops.aten._no_such_op.default, object)
     with pytest.raises(NotImplementedError, match="implementations for nothing"):
         torch.ops.aten._no_such_op(torch.ones(1))
+
+
+class _Centred:
+    """Rows that a module maps, as torchvision's transforms do."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return self.module(flow.full((2,), float(index)))
+
+
+def test_a_dataset_that_holds_modules_is_read_in_this_process(torch):
+    loader = torch.utils.data.DataLoader(_Centred(torch.nn.Identity()), batch_size=2, num_workers=2)
+    with pytest.warns(UserWarning, match="made in this process"):
+        found = [batch.tolist() for batch in loader]
+    assert found == [[[0.0, 0.0], [1.0, 1.0]], [[2.0, 2.0], [3.0, 3.0]]] and len(list(loader)) == 2
+
+
+def test_under_the_own_name_a_dataset_that_holds_modules_has_no_workers():
+    loader = flow.utils.data.DataLoader(_Centred(flow.nn.Identity()), batch_size=2, num_workers=2)
+    with pytest.raises(flow.errors.WorkerError, match="workers have no JAX"):
+        list(loader)

@@ -18,7 +18,8 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from sbpjax.errors import DataError, message, warn
+from sbpjax._core import naming
+from sbpjax.errors import DataError, WorkerError, message, warn
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -272,7 +273,7 @@ class _Iterator:
         with self._parts.replay_draws(resumed):
             self._indices = start_order(loader._indices, 0 if loader._iterable else skipped)
         self._ahead: collections.deque[Any] = collections.deque()
-        self._pool = loader._started_pool(self._seed) if loader.num_workers else None
+        self._pool = self._start_pool() if loader.num_workers else None
         self._fetcher: Any = None
         self._number = 0 if loader._iterable else skipped
         if self._pool is not None:
@@ -280,6 +281,20 @@ class _Iterator:
         for _ in range(skipped if loader._iterable else 0):
             self._fetch()
         self._given = skipped
+
+    def _start_pool(self) -> Pool | None:
+        """Return the workers; None in a program of PyTorch's whose dataset holds modules, as torchvision's transforms.
+
+        Such a program finds its batches in this process: workers have no JAX to run modules.
+        """
+        try:
+            return self._loader._started_pool(self._seed)
+        except WorkerError as error:
+            if not (naming.is_torch() and getattr(error, "holds_module", False)):
+                raise
+            self._loader.num_workers = 0
+            warn(f"{error}\nThe batches are made in this process.")
+            return None
 
     def __iter__(self) -> _Iterator:
         return self

@@ -49,7 +49,9 @@ class _JobPickler(pickle.Pickler):
             rule = "workers have no JAX, and so no modules"
             fix = "apply the module in the training process, hold its numbers as NumPy arrays, or num_workers=0"
             seen = f"a module in the dataset or its functions: {type(obj).__name__}"
-            raise WorkerError("DataLoader(num_workers > 0)", seen, rule, fix)
+            error = WorkerError("DataLoader(num_workers > 0)", seen, rule, fix)
+            error.holds_module = True  # type: ignore[attr-defined]
+            raise error
         if isinstance(obj, self.tensor) and not isinstance(obj, type):
             return from_numpy, (np.asarray(obj.detach().numpy()),)
         return reduce_object(obj)
