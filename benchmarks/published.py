@@ -21,7 +21,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from sbpjax.auto import PRESETS
-from sbpjax.plan import Layout, Machine, Step, Transformer, explain_costs, machine, peak, search, transformer
+from sbpjax.plan import (
+    Layout,
+    Machine,
+    Step,
+    Transformer,
+    differences,
+    explain_costs,
+    machine,
+    peak,
+    search,
+    transformer,
+)
 
 GIB = 2.0**30
 
@@ -239,7 +250,7 @@ def main() -> None:
     for r in found if options.costs else ():
         print(f"\n{r.name}: {r.step.seconds:.2f} s a step; {r.step.layout.text()}\n{explain_costs(r.step)}")
     if options.layouts:
-        print("\n| row | published layout | predicted | chosen | predicted |\n|---|---|---|---|---|")
+        print("\n| row | published layout | predicted | chosen | predicted | why |\n|---|---|---|---|---|---|")
     for r in found if options.layouts else ():
         s = r.step
         # What the published layout needs by the model was there: it ran.
@@ -248,7 +259,12 @@ def main() -> None:
         best = search(
             s.model, s.machine, s.length, s.sequences, base=s.layout, recompute=policies, limit_bytes=limit
         ).choice
-        print(f"| {r.name} | {s.layout.text()} | {s.seconds:.2f} s | {best.layout.text()} | {best.seconds:.2f} s |")
+        why = [f"{name} {-seconds:+.2f} s" for seconds, _, name in differences(best, s)[:2]]
+        memory = (peak(best).total - peak(s).total) / 1e9
+        print(
+            f"| {r.name} | {s.layout.text()} | {s.seconds:.2f} s | {best.layout.text()} | {best.seconds:.2f} s | "
+            f"{'; '.join(why)}; memory {memory:+.1f} GB |"
+        )
 
 
 if __name__ == "__main__":

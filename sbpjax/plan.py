@@ -12,6 +12,7 @@
 
 from ._core.inspect.clusters.command import main as main
 from ._core.inspect.clusters.report import SearchReport as SearchReport
+from ._core.inspect.clusters.report import differences as differences
 from ._core.inspect.clusters.report import explain_costs as explain_costs
 from ._core.planner.clusters.job import Job as Job
 from ._core.planner.clusters.job import Outcome as Outcome

@@ -4,6 +4,9 @@ From ``(S0, S0)`` to ``(B, S0)`` on a 2 × 2 placement one all-gather is not eno
 outer one: the path is ``(S0,S0) → (S0,B) → (B,B) → (B,S0)``, or through an all-to-all where that moves less. `path`
 finds the cheapest sequence of single-axis steps by Dijkstra's algorithm over nd-sbps; eager ops, traced programs and
 `to_global` all use it.
+
+Of equally cheap paths it takes the one with fewer bytes on outer axes, whose links are slower: a sum over 2 × (2 × 4)
+ranks is scattered over the inner axes, summed over the outer one, an eighth of it, and gathered.
 """
 
 from __future__ import annotations
@@ -18,13 +21,13 @@ from .conversion_steps import Step, is_legal_step, make_step
 
 @functools.lru_cache(maxsize=65536)
 def _cheapest_paths(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...]) -> dict:
-    """Return for every nd-sbp ``(price, steps)`` of its cheapest path from ``source``: by price, then by hops."""
+    """Return for every nd-sbp ``(price, steps)`` of its cheapest path from ``source``: by price, hops, outer bytes."""
     order = itertools.count()
-    frontier: list = [(0, 0, next(order), source, ())]
+    frontier: list = [(0, 0, 0, next(order), source, ())]
     found: dict = {}
     choices = (B, P, *range(len(shape)))
     while frontier:
-        spent, hops, _, codes, steps = heapq.heappop(frontier)
+        spent, hops, outer, _, codes, steps = heapq.heappop(frontier)
         if codes in found:
             continue
         found[codes] = (spent, steps)
@@ -35,14 +38,17 @@ def _cheapest_paths(shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...
                 after = codes[:axis] + (choice,) + codes[axis + 1 :]
                 if after not in found:
                     step = make_step(shape, itemsize, sizes, codes, axis, choice)
-                    heapq.heappush(frontier, (spent + step.price, hops + 1, next(order), after, (*steps, step)))
+                    # Outer axes have the slower links. A sum over all axes moves as many bytes in any order, but only
+                    # a part of the tensor over the last one: so it scatters inside and sums across.
+                    across = outer + step.price * (len(sizes) - 1 - axis)
+                    heapq.heappush(frontier, (spent + step.price, hops + 1, across, next(order), after, (*steps, step)))
     return found
 
 
 def path(
     shape: tuple[int, ...], itemsize: int, sizes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[Step, ...]:
-    """Return the cheapest steps from ``source`` to ``target`` by bytes, then by number of steps.
+    """Return the cheapest steps from ``source`` to ``target`` by bytes, number of steps, and bytes over outer axes.
 
     Args:
         shape: the logical shape.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from jax.sharding import PartitionSpec
 
-from sbpjax._core.compiler.hlo import total_interconnect_bytes
+from sbpjax._core.compiler.hlo import collectives, total_interconnect_bytes
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P, nd_name
 from sbpjax.sbp.conversion_steps import MeshPosition, is_legal_step, kind_of, make_step
@@ -137,6 +137,37 @@ def test_order_of_ranks_is_meaningful():
 
 
 # --- paths -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(64, 32), (64,)])
+@pytest.mark.parametrize("sizes", [(2, 2, 4), (4, 8), (2, 2, 2)])
+def test_a_sum_over_all_axes_crosses_the_outer_one_in_parts(sizes, shape):
+    """Scatters inside, the sum across, gathers inside: over the outer axis 1/8 of a flat sum's bytes in 2 x (2 x 4)."""
+    ndim, inner = len(sizes), math.prod(sizes[1:])
+    steps = boxing.path(shape, 4, sizes, (P,) * ndim, (B,) * ndim)
+    kinds = [s.kind for s in steps]
+    assert kinds == ["psum_scatter"] * (ndim - 1) + ["psum"] + ["all_gather"] * (ndim - 1)
+    flat = make_step(shape, 4, sizes, (P,) * ndim, 0, B)
+    assert sum(s.bytes for s in steps if s.axis == 0) * inner == flat.bytes
+
+
+def test_the_compiled_sum_crosses_the_outer_axis_in_parts():
+    value = np.random.default_rng(7).standard_normal((64, 32)).astype(np.float32)
+    place = placement("cpu", np.arange(8).reshape(2, 2, 2))
+    pair = ((P, P, P), (B, B, B))
+    _check_values(value, [pair], place)
+    layout = layout_of(place, pair[0], value.shape, value.dtype)
+    stacked = stack_blocks(value, layout, np.random.default_rng(0))
+    spec = PartitionSpec(*place.axis_names)
+
+    def body(x):
+        here = MeshPosition(place.hierarchy, place.axis_names, None)
+        return boxing.run(here, x.reshape(x.shape[3:]), value.shape, *pair)[None, None, None]
+
+    mapped = jax.jit(jax.shard_map(body, mesh=layout.sharding.mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    found = {(c.kind, c.group): c.interconnect_bytes for c in collectives(mapped.lower(stacked).compile().as_text())}
+    # The outer sum is of a quarter; the compiler keeps the kinds, whose groups all have two ranks.
+    assert found["all-reduce", 2] == value.nbytes / 4
 
 
 @pytest.mark.parametrize("shape", SHAPES.values())
