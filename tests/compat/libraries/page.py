@@ -26,6 +26,12 @@ ABOUT = {
     "sentence_transformer": "mean pooling, ranking loss, two steps",
     "torchmetrics_values": "twelve metrics over two batches",
     "schedulefree_adamw": "AdamW, with foreach and without, five steps",
+    "lightning_trainer": "Trainer: training, validation, checkpoint",
+    "lightning_fabric": "Fabric: one epoch",
+    "graph_networks": "GCN, GAT and SAGE: four steps each, pooling of a batch",
+    "attributions": "integrated gradients, saliency, conductance, DeepLift, occlusion",
+    "ignite_engine": "an engine of two epochs, handlers, metrics",
+    "differential_equations": "solvers of fixed and of adaptive steps",
     "trl_trainers": "trainers import; log probabilities and entropies",
 }
 HEAD = """# Libraries of PyTorch that run

@@ -38,6 +38,12 @@ PROGRAMS = {
     "torchmetrics_values": ("language", "torchmetrics"),
     "schedulefree_adamw": ("language", "schedulefree"),
     "trl_trainers": ("language", "trl"),
+    "lightning_trainer": ("research", "lightning"),
+    "lightning_fabric": ("research", "lightning"),
+    "graph_networks": ("research", "torch-geometric"),
+    "attributions": ("research", "captum"),
+    "ignite_engine": ("research", "pytorch-ignite"),
+    "differential_equations": ("research", "torchdiffeq"),
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.libraries import page
+from tests.compat.libraries import graphs, page
 from tests.compat.libraries.run import PROGRAMS, TOLERANCE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,6 +69,19 @@ def test_without_pytorch(tmp_path):
     assert subprocess.run([python, "-c", "import torch"], capture_output=True).returncode
     lines = run(python, (ROOT,), list(PROGRAMS))
     assert not [line for line in lines.values() if not agrees(line)]
+
+
+@needs_libraries
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", graphs.MODELS)
+def test_graph_on_eight_devices(name):
+    enable = "from sbpjax import mock_torch; mock_torch.enable()"
+    code = f"{enable}; from tests.compat.libraries import graphs; graphs.check({name!r})"
+    path = os.pathsep.join(map(str, (FOLDER, ROOT)))
+    given = {"PYTHONPATH": path, "SBPJAX_CPU_DEVICES": "8", "NPROC": "32", "JAX_PLATFORMS": "cpu"}
+    env = {**os.environ, **given}
+    made = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert not made.returncode, made.stderr[-3000:]
 
 
 def test_page_is_in_step():
