@@ -100,6 +100,9 @@ class Agent:
             return await self._code
         finally:
             self._is_over = True
+            for listener in server.sockets:  # closed at once, Python 3.11 loses what it just accepted (gh-109564)
+                asyncio.get_running_loop().remove_reader(listener.fileno())
+            await asyncio.sleep(0.01)
             server.close()
             for some in (tasks, [*self._served]):  # a leader has the end of the job arrive, and closes then
                 for task in some:
