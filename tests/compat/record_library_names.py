@@ -1,7 +1,6 @@
 """Writes `library_names.txt`: the names of PyTorch that model libraries import or mention.
 
-    pip install timm==1.0.31 torchvision==0.24.1 transformers==5.23.0
-    rm $(python -c "import torchvision; print(torchvision.__path__[0])")/*.so   # ops built for PyTorch's own tensors
+    pip install timm==1.0.31 torchvision==0.28.0 transformers==5.23.0
     HF_HUB_OFFLINE=1 PYTHONPATH=. python tests/compat/record_library_names.py
 
 Every module of timm's and torchvision's models, layers and ops and every modeling file of transformers is imported
@@ -17,7 +16,6 @@ import importlib
 import pkgutil
 import sys
 import textwrap
-import types
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,8 +26,6 @@ FILE = Path(__file__).with_name("library_names.txt")
 LIBRARIES = ("timm", "torchvision", "transformers")
 ROOTS = {"torchvision.models": "", "torchvision.ops": "", "timm.models": "", "timm.layers": ""}
 ROOTS["transformers.models"] = "modeling_"  # how the names of its modules begin
-# These register ops in C++ with PyTorch's dispatcher and its exporter.
-EMPTY = ("torchvision.ops._register_onnx_ops", "torchvision._autograd_registrations")
 
 
 def requested() -> set[str]:
@@ -42,9 +38,6 @@ def requested() -> set[str]:
         return look_up(self, name)
 
     Alias.__getattr__ = noted
-    for name in EMPTY:
-        sys.modules[name] = types.ModuleType(name)
-        vars(sys.modules[name])["_register_custom_op"] = lambda: None
     for root, start in ROOTS.items():
         for info in pkgutil.walk_packages(importlib.import_module(root).__path__, f"{root}."):
             if info.name.rpartition(".")[2].startswith(start) or info.ispkg:
