@@ -21,6 +21,7 @@ import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("SBPJAX_CPU_DEVICES", "1")
+os.environ.setdefault("SBPJAX_EVALUATE", "0")  # the steady state, in which NumPy computes no op any longer
 
 import jax
 import numpy as np

@@ -51,6 +51,7 @@ from jax._src.interpreters.partial_eval import DynamicJaxprTrace as DynamicJaxpr
 from jax._src.lax.lax import optimization_barrier_p as optimization_barrier_p
 from jax._src.lib import _jax as _jax
 from jax._src.lib import xla_client as xla_client
+from jax._src.random.prng import PRNGKeyArray as PRNGKeyArray
 from jax._src.random.threefry2x32 import threefry2x32_p as threefry2x32_p
 from jax._src.source_info_util import current_name_stack as current_name_stack
 from jax._src.source_info_util import set_name_stack as set_name_stack
@@ -123,6 +124,11 @@ def register_array_type(kind: type, aval_of, array_of, check_result) -> None:
         return to_array(axis_size, array_of(value), axis)
 
     _batching.from_elt_handlers[kind] = from_vmap
+
+
+def key_data(keys):
+    """Return the array of integers of an array of random keys, which `jax.random.key_data` compiles a program for."""
+    return keys._base_array
 
 
 def prepare_lapack() -> None:

@@ -9,10 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.jax_private import ArrayImpl, xla_client
+from sbpjax._core.jax_private import ArrayImpl, PRNGKeyArray, key_data, xla_client
 
 from ...launch import checks_results
 from .setting import setting
+
+# The data of a random key, see `random_bits`.
+KEY = np.dtype([("high", np.uint32), ("low", np.uint32)])
 
 _put = xla_client.batched_device_put
 log = logging.getLogger("sbpjax")
@@ -58,12 +61,12 @@ class EvaluatedProgram:
             return None
         committed, given, devices = False, [], [self._device]
         for x in arrays:
-            if x.__class__ is ArrayImpl:
+            if x.__class__ is ArrayImpl or x.__class__ is PRNGKeyArray:
                 if x._committed:
                     committed = True
                     if self._device not in x.devices():
                         return None
-                given.append(np.asarray(x))
+                given.append(np.asarray(x) if x.__class__ is ArrayImpl else _key_of(x))
             elif x is not None:
                 given.append(np.asarray(x, self._types[len(given)]))
         try:
@@ -79,6 +82,11 @@ class EvaluatedProgram:
             return _put(self._avals[0], self._sharding, outs, devices, committed)
         outs = [_put(a, self._sharding, [x], devices, committed) for a, x in zip(self._avals, outs, strict=True)]
         return jax.tree.unflatten(self._tree, outs)
+
+
+def _key_of(x: Any) -> np.ndarray:
+    """Return the data of keys."""
+    return np.asarray(key_data(x)).view(KEY)[..., 0]
 
 
 def may_evaluate() -> bool:

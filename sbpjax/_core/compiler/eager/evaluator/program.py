@@ -18,11 +18,13 @@ from sbpjax._core.jax_private import ClosedJaxpr, DropVar, JaxprEqn, Literal, is
 from sbpjax._core.ops.own_primitives import LOWERED
 from sbpjax._core.programs.primitives import CALLS
 
-from . import indexing, moves, products, reductions  # noqa: F401  they register their rules
+from . import indexing, moves, products, random_bits, reductions  # noqa: F401  they register their rules
 from .pointwise import RULES
 
-_STEP_NS = 2e3  # of a call of NumPy's
-_OF_CONVOLUTION = 50  # equations that take as long to compile as a convolution
+_STEP_NS = 5e3  # of an equation, and of a result
+# A random number has the same bits in each layout, and these functions of NumPy's are other than XLA's by a rounding.
+_NOT_OF_RANDOM_NUMBERS = frozenset(("erf_inv", "log", "log1p", "cos", "sin"))
+_EQUATIONS = {"conv_general_dilated": 50, "random_bits": 150}  # that take as long to compile as one of these
 
 
 class _Builder:
@@ -33,6 +35,7 @@ class _Builder:
         self.slots: list[Any] = []  # constants; None for computed values
         self.steps: list[tuple[Callable, tuple[int, ...], tuple[int, ...] | int]] = []
         self.cost_ns, self.equations = 0.0, 0
+        self.names: set[str] = set()
 
     def slot(self, value: Any = None) -> int:
         self.slots.append(value)
@@ -70,7 +73,8 @@ class _Builder:
             params = {k: bind(v, self.sizes) for k, v in eqn.params.items()} if self.sizes else eqn.params
             step = functools.partial(rule, **params) if params else rule
             self.cost_ns += cost_of(eqn, self.sizes)
-            self.equations += _OF_CONVOLUTION if name == "conv_general_dilated" else 1
+            self.names.add(name)
+            self.equations += _EQUATIONS.get(name, 1)
             self.steps.append((step, tuple(reads), tuple(outs) if eqn.primitive.multiple_results else outs[0]))
         return [read(v) for v in jaxpr.outvars]
 
@@ -92,9 +96,9 @@ def bind(value: Any, sizes: dict[str, int]) -> Any:
 # Nanoseconds an element of the largest operand or result, where it is not about one.
 _VIEWS = frozenset("reshape squeeze transpose rev broadcast_in_dim slice split iota stop_gradient copy name".split())
 _SLOW_NS = {
-    "sort": 100, "top_k": 100, "gather": 10, "cumsum": 4, "cumprod": 4, "cummax": 4, "cummin": 4, "erf_inv": 30,
-    "lgamma": 30, "pow": 10, "threefry2x32": 40, "erf": 20, "erfc": 20, "log1p": 20, "logistic": 8,
-    "tanh": 4, "exp": 3, "select_n": 2,
+    "sort": 100, "top_k": 100, "cumsum": 4, "cumprod": 4, "cummax": 4, "cummin": 4, "erf_inv": 30,
+    "lgamma": 30, "pow": 10, "random_bits": 20, "gather": 10, "erf": 20, "erfc": 20, "log1p": 20,
+    "logistic": 8, "tanh": 4, "exp": 3, "select_n": 2,
 }  # fmt: skip
 
 
@@ -139,10 +143,12 @@ def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
     builder = _Builder(sizes)
     inputs = [builder.slot() for _ in closed.jaxpr.invars]
     outputs = builder.add(closed.jaxpr, closed.consts, inputs)
-    if outputs is None:
+    if outputs is None or any(jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in closed.jaxpr.outvars):
+        return None
+    if "random_bits" in builder.names and not _NOT_OF_RANDOM_NUMBERS.isdisjoint(builder.names):
         return None
     # A nanosecond an element of a result, which is copied to a buffer of JAX.
-    builder.cost_ns += sum(math.prod(bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars)
+    builder.cost_ns += sum(_STEP_NS + math.prod(bind(v.aval.shape, sizes)) for v in closed.jaxpr.outvars)
     slots, dtypes = builder.slots, [v.aval.dtype for v in closed.jaxpr.outvars]
     steps = _with_releases(builder.steps, outputs)
     count = len(inputs)
