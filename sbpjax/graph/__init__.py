@@ -12,6 +12,7 @@ from sbpjax._core.tracing.host_inputs import host_input as host_input
 from sbpjax._core.tracing.signature import TensorSpec as TensorSpec
 
 from .config import GraphConfig as GraphConfig
+from .dynamic import Dynamic as Dynamic
 from .export.loaded import LoadedGraph as LoadedGraph
 from .export.loaded import load_graph as load_graph
 from .graph import Graph as Graph

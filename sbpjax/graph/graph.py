@@ -39,6 +39,7 @@ from sbpjax.optim.optimizer import Optimizer
 
 from . import saving, schedule_steps
 from .config import GraphConfig
+from .dynamic import Dynamic, snapshot_of
 from .fitting import prepare_program, select_program
 from .graph_reports import Reports
 from .graph_state import Internals, internals_of
@@ -70,16 +71,20 @@ _MOST_MISSED = 3
 class Graph(Reports):
     """Base class of graphs; a subclass assigns modules in ``__init__`` and overrides `build`.
 
+    Args:
+        dynamic: sizes of inputs that are padded to a few, see `Dynamic`.
+
     Attributes:
         config: the options, see `GraphConfig`.
     """
 
     config: GraphConfig = None  # type: ignore[assignment]  # each graph makes its own
 
-    def __init__(self) -> None:
+    def __init__(self, *, dynamic: Dynamic | None = None) -> None:
         kind = type(self).__name__
         number = _counts[kind] = _counts.get(kind, -1) + 1
         object.__setattr__(self, "_g", Internals(f"{kind}_{number}"))
+        self._g.dynamic = dynamic
         object.__setattr__(self, "config", GraphConfig())
 
     def __del__(self) -> None:
@@ -222,8 +227,15 @@ class Graph(Reports):
         The first call of a signature traces and compiles.
         """
         own = internals_of(self)
+        if own.dynamic is None:
+            return self._call(args, kwargs)  # type: ignore[attr-defined]
+        step = lambda *args, **kwargs: self._call(args, kwargs)  # noqa: E731  # type: ignore[attr-defined]
+        return own.dynamic.run(own.name, self.build, step, args, kwargs, lambda: snapshot_of([self]))
+
+    def _call(self, args: tuple, kwargs: dict) -> Any:
+        own = internals_of(self)
         if not own.schedules:
-            return self._step(own, args, kwargs, None)  # type: ignore[attr-defined]
+            return self._step(own, args, kwargs, None)
         done: list = []
         entries = own.optimizers
         groups = [group for entry in entries for group in entry.optimizer.param_groups]
@@ -231,7 +243,7 @@ class Graph(Reports):
             [entry.scheduler for entry in entries if entry.scheduler is not None], groups
         )
         try:
-            result = self._step(own, args, kwargs, done)  # type: ignore[attr-defined]
+            result = self._step(own, args, kwargs, done)
             if own.rates is not None:
                 own.rates.write(
                     group for entry in entries if entry.scheduler is not None for group in entry.optimizer.param_groups

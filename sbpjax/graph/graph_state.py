@@ -77,6 +77,7 @@ class Internals:
         self.programs: OrderedDict[Signature, Program] = OrderedDict()
         self.latest: tuple[Signature, Program] | None = None
         self.last: LastCall | None = None
+        self.dynamic: Any = None  # a `Dynamic`
         self.debug = REPORTS["debug_output"]()
 
     def add_optimizer(self, graph: Any, optim: Any, lr_sch: Any, is_sparse: bool) -> None:

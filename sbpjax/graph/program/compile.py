@@ -32,6 +32,7 @@ from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.outside_writes import check_arguments
 from sbpjax._core.tracing.signature import Call, Signature, difference, signature_of
 
+from ..dynamic import Dynamic, snapshot_of
 from ..report_registry import REPORTS
 from .build_program import build_program, check_repeats
 from .program import Options, Program
@@ -41,13 +42,14 @@ if TYPE_CHECKING:
     from sbpjax._core.inspect.traffic import Traffic
 
 
-def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
+def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd", dynamic: Dynamic | None = None):
     """Return ``fn`` as a function that runs as one compiled program.
 
     Args:
         fn: a function of tensors (nested lists, tuples, dicts of them) and static Python values.
         state: modules, optimizers and tensors that it changes in place.
         lowering: ``"spmd"`` (explicit collectives) or ``"gspmd"`` (sharding constraints, collectives left to XLA).
+        dynamic: sizes of inputs that are padded to a few, see `Dynamic`.
 
     Returns:
         A `Compiled`; call it as ``fn``.
@@ -56,15 +58,16 @@ def compile(fn: Callable | None = None, *, state=(), lowering: str = "spmd"):
         >>> double = compile(lambda x: x * 2)
     """
     if fn is None:
-        return functools.partial(compile, state=state, lowering=lowering)
-    return Compiled(fn, state, lowering)
+        return functools.partial(compile, state=state, lowering=lowering, dynamic=dynamic)
+    return Compiled(fn, state, lowering, dynamic)
 
 
 class Compiled:
     """A function of tensors with its compiled programs, one per input signature."""
 
-    def __init__(self, fn: Callable, state, lowering: str) -> None:
+    def __init__(self, fn: Callable, state, lowering: str, dynamic: Dynamic | None = None) -> None:
         self._fn = fn
+        self._dynamic = dynamic
         self._owners = state
         self._options = Options(lowering=lowering)
         self._programs: dict = {}
@@ -74,6 +77,13 @@ class Compiled:
     @hide_mesh
     def __call__(self, *args, **kwargs):
         """Run the program for these arguments; trace and compile it first if they are of a new signature."""
+        if self._dynamic is None:
+            return self._run(*args, **kwargs)
+        name = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
+        owners = self._owners if isinstance(self._owners, (tuple, list)) else [self._owners]
+        return self._dynamic.run(name, self._fn, self._run, args, kwargs, lambda: snapshot_of(owners))
+
+    def _run(self, *args, **kwargs):
         state, call, program = self._prepare_call(args, kwargs)
         return program.run(state, call.tensors)
 
