@@ -385,6 +385,16 @@ def test_large_products_leave_the_threads_of_blas_as_they_were(evaluated):
         one._set(before)
 
 
+@pytest.mark.parametrize(("shape", "axes"), [((200_000, 3), (0,)), ((300, 400, 2), (0, 1)), ((3, 100_000), (1,))])
+def test_long_sums_are_near_the_exact_ones(shape, axes):
+    x = R.random(shape).astype(np.float32)
+    exact = x.astype(np.float64)
+    (total,) = program_of(jax.make_jaxpr(lambda x: x.sum(axes))(x), {})(x)
+    np.testing.assert_allclose(total, exact.sum(axes), rtol=2e-7)
+    (totals,) = program_of(jax.make_jaxpr(lambda x: lax.cumsum(x, axes[0]))(x), {})(x)
+    np.testing.assert_allclose(totals, exact.cumsum(axes[0]), rtol=2e-7)
+
+
 def test_no_warning_of_numpy_is_seen(evaluated):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -8,10 +8,20 @@ import numpy as np
 
 from .pointwise import is_half, rule
 
+# NumPy adds up the rows of a matrix one after the other, with an error of 1e-5 for 200,000 of them; XLA's is 1e-7.
+_WIDE = {np.dtype(np.float32): np.float64, np.dtype(np.complex64): np.complex128}
 
-def _reduce_sum(operation, x, axes, **_):
+
+@rule("reduce_sum")
+def reduce_sum(x, axes, **_):
+    wide = np.float32 if is_half(x.dtype) else _WIDE.get(x.dtype, x.dtype)
+    return np.asarray(np.add.reduce(x, tuple(axes), dtype=wide)).astype(x.dtype)
+
+
+@rule("reduce_prod")
+def reduce_prod(x, axes, **_):
     wide = np.float32 if is_half(x.dtype) else x.dtype
-    return np.asarray(operation.reduce(x, tuple(axes), dtype=wide)).astype(x.dtype)
+    return np.asarray(np.multiply.reduce(x, tuple(axes), dtype=wide)).astype(x.dtype)
 
 
 @rule("reduce_max")
@@ -42,7 +52,7 @@ def _first_best(find, x, axes, index_dtype, **_):
 
 
 def _cumulate(operation, x, axis, reverse, **_):
-    wide = x.astype(np.float32) if is_half(x.dtype) else x
+    wide = x.astype(np.float32 if is_half(x.dtype) else _WIDE.get(x.dtype, x.dtype) if operation is np.add else x.dtype)
     if reverse:
         wide = np.flip(wide, axis)
     total = operation.accumulate(wide, axis, dtype=wide.dtype)
@@ -55,7 +65,6 @@ def _combine_bits(operation, x, axes, **_):
 
 # Per primitive a function here and NumPy's.
 _BY_OPERATION = {
-    "reduce_sum": (_reduce_sum, np.add), "reduce_prod": (_reduce_sum, np.multiply),
     "reduce_and": (_combine_bits, np.bitwise_and), "reduce_or": (_combine_bits, np.bitwise_or),
     "reduce_xor": (_combine_bits, np.bitwise_xor),
     "argmax": (_first_best, np.argmax), "argmin": (_first_best, np.argmin),
@@ -106,7 +115,7 @@ def _windows(x, start, window_dimensions, window_strides, padding, base_dilation
 
 @rule("reduce_window_sum")
 def reduce_window_sum(x, **params):
-    return _reduce_sum(np.add, _windows(x, 0, **params), range(x.ndim, 2 * x.ndim))
+    return reduce_sum(_windows(x, 0, **params), range(x.ndim, 2 * x.ndim))
 
 
 @rule("reduce_window_max")
