@@ -30,6 +30,10 @@ COMMANDS = {
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "echo", "up"], 0, r"\[rank 1\] up"),
         (["--nproc_per_node", "2", "--port", "0", "--no_python", "false"], 1, r"exited with code 1"),
     ],
+    "sbpjax.plan": [
+        (["llama-8b", "--machine", "h100:8", "--batch", "64k"], 0, r"Trainer\("),
+        (["llama-9b", "--machine", "h100:8", "--batch", "64k"], 1, r"seen:"),
+    ],
     "sbpjax.run": [(["--as", "torch", "script.py", "more"], 0, r"1\.0 \['script.py', 'more'\]")],
     "sbpjax.serving": [(["nowhere"], 1, r"seen:")],
     "sbpjax.serving.from_run": [(["nowhere", "to", "--input", "x:3"], 1, r"seen: no such directory")],

@@ -45,10 +45,12 @@ NOT_OPS = _table(
  Tensor.storage_type Tensor.untyped_storage Tensor.set_ Tensor.resize Tensor.resize_ Tensor.resize_as
  Tensor.resize_as_ resize_as_
  empty_permuted empty_strided Tensor.new_empty_strided Tensor.as_strided_""",
-    always_raises_and_says_what_to_use_instead="""Tensor.chalf Tensor.to_sparse
- Tensor.to_sparse_bsc Tensor.to_sparse_bsr Tensor.to_sparse_coo Tensor.to_sparse_csc Tensor.to_sparse_csr""",
+    always_raises_and_says_what_to_use_instead="""Tensor.chalf
+ Tensor.to_sparse_bsc Tensor.to_sparse_bsr Tensor.to_sparse_csc""",
+    is_a_method_of_dtensor="Tensor.full_tensor Tensor.redistribute",
     calls_a_python_function="Tensor.apply_ Tensor.map_ Tensor.map2_",
-    makes_an_object_of_another_class="""Tensor.as_subclass Tensor.new Tensor.to_dense BoolTensor ByteTensor CharTensor
+    makes_an_object_of_another_class="""Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr
+ Tensor.as_subclass Tensor.new Tensor.to_dense BoolTensor ByteTensor CharTensor
  DoubleTensor FloatTensor HalfTensor IntTensor LongTensor BFloat16Tensor ShortTensor gen_tensor_buffer
  tensor_buffer_to_tensor tensor_to_tensor_buffer""",
     tested_against_references_of_their_own="""nms roi_align roc_auc_score nn.functional.deform_conv2d

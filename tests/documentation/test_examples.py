@@ -19,7 +19,6 @@ EXCEPTIONS = {
     "torch.utils.checkpoint.create_selective_checkpoint_contexts": "they use names that sbpjax does not have",
     "torch.Tensor.col_indices torch.Tensor.crow_indices torch.Tensor.to_dense torch.Tensor.to_sparse_bsc "
     "torch.Tensor.to_sparse_bsr torch.Tensor.to_sparse_coo torch.Tensor.to_sparse_csc "
-    "torch.Tensor.to_sparse_csr": "arrays of XLA are dense",
     "torch.Tensor.dim_order": "XLA orders memory itself, and strides are those of row-major order",
     "torch.from_dlpack": "arrays of XLA do not change: what is written to the source is not seen",
     "torch.resolve_neg": "a negation is computed at once, so nothing is lazily negative",

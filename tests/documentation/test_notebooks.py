@@ -1,5 +1,6 @@
 """The notebooks come from their pages and scripts, run, and show what is committed."""
 
+import importlib
 import json
 import re
 from pathlib import Path
@@ -89,7 +90,7 @@ def test_cells_run_and_show_what_is_committed(name, tmp_path, monkeypatch):
             assert [set(data) for data in found] == [set(data) for data in expected], cell["source"]
             if found and "text/html" not in found[0]:
                 assert _words(found[0]["text/plain"]) == _words(expected[0]["text/plain"]), cell["source"]
-    plots.pyplot.close("all")
+    importlib.import_module("matplotlib.pyplot").close("all")
 
 
 def _words(text):

@@ -142,7 +142,7 @@ def test_the_wheel_works_where_nothing_else_of_the_project_is(wheel, tmp_path):
 def test_all_parts_of_the_tests_are_run_and_a_failure_of_any_fails(tmp_path):
     python = tmp_path / "bin" / "python"
     python.parent.mkdir()
-    for stamp in (".demo", ".test"):
+    for stamp in (".demo", ".test", ".libraries"):
         (tmp_path / stamp).touch()
     for failing, wanted in ((0, 0), (1, 2), (2, 2)):  # which call fails; make's code
         python.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\ntest $(wc -l < {tmp_path}/calls) != {failing}\n')

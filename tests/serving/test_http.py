@@ -138,6 +138,7 @@ def test_long_texts_are_tokenized_beside_short_ones():
             endpoint(Endpoint(engine, "gpt", encode=encode, token_characters=1000)) as port,
             concurrent.futures.ThreadPoolExecutor(40) as pool,
         ):
+            assert timed(port, {"prompt": "a", "max_tokens": 1})[0] == 200  # compiles
             payload = {"prompt": "a" * 6000, "max_tokens": 1}
             waiting = [pool.submit(timed, port, payload) for _ in range(40)]
             try:

@@ -24,6 +24,8 @@ custom("compile explain load_graph visualize", "sbpjax.graph")
 custom("summary", "sbpjax._core.inspect.summary")
 custom("load save", "sbpjax.data.save_load")
 custom("Tensor.to_sparse Tensor.to_sparse_csr", "sbpjax._core.compat.torch_names.sparse")
+custom("Tensor.full_tensor Tensor.redistribute", "sbpjax._core.compat.torch_names.dtensor.tensor")
+custom("Tensor.to_sparse_coo", "sbpjax._core.compat.torch_names.sparse", own="to_sparse")
 for _name in ("kaiming_normal_", "kaiming_uniform_", "orthogonal_", "xavier_normal_", "xavier_uniform_"):
     custom(f"Tensor.{_name}", "sbpjax.nn.init")
 

@@ -98,14 +98,15 @@ def chalf(self: Tensor, memory_format=None) -> Tensor:
     raise NotInJaxError("x.chalf()", seen, "JAX has no complex32; its least complex dtype is complex64", "x.cfloat()")
 
 
-def to_sparse(self: Tensor, *args, **options) -> Tensor:
-    """Raise: tensors are dense here.
+def refuse_sparse(self: Tensor, *args, **options) -> Tensor:
+    """Raise: sparse tensors are of the layouts COO and CSR.
 
     Raises:
         NotInJaxError: always; the text has the calls for the values and their indices.
     """
-    fix = "where = x.nonzero(as_tuple=True); values = x[where]; gradients of rows: nn.Embedding(..., sparse=True)"
-    raise NotInJaxError("x.to_sparse(...)", f"{self.dtype.name}{list(self.shape)}", "all tensors are dense here", fix)
+    fix = "x.to_sparse(), x.to_sparse_csr(); gradients of rows: nn.Embedding(..., sparse=True)"
+    seen, rule = f"{self.dtype.name}{list(self.shape)}", "sparse tensors are of the layouts COO and CSR here"
+    raise NotInJaxError("x.to_sparse_csc(), x.to_sparse_bsr(...), x.to_sparse_bsc(...)", seen, rule, fix)
 
 
 def is_storage(obj) -> bool:

@@ -59,7 +59,7 @@ def _is_importing() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_name == "<module>":
-            return not str(frame.f_globals.get("__name__")).strip("_").endswith("main")
+            return getattr(frame.f_globals.get("__spec__"), "_initializing", False)  # importlib sets it for its imports
         frame = frame.f_back
     return False
 

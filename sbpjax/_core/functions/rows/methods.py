@@ -18,9 +18,8 @@ custom(
     "sbpjax._core.functions.torch_methods",
 )
 custom(
-    """Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr Tensor.to_sparse_csc Tensor.to_sparse_bsr
-    Tensor.to_sparse_bsc""",
+    "Tensor.to_sparse_csc Tensor.to_sparse_bsr Tensor.to_sparse_bsc",
     "sbpjax._core.functions.torch_methods",
-    own="to_sparse",
+    own="refuse_sparse",
 )
 custom("Tensor.geometric_ Tensor.log_normal_ Tensor.apply_ Tensor.map_ Tensor.map2_", "sbpjax._core.functions.filling")

@@ -54,6 +54,11 @@ class DeviceMesh:
         names = placement.axis_names if placement.named else None
         return _LATEST.get(placement) or DeviceMesh(placement.type, placement.ranks, mesh_dim_names=names)
 
+    @staticmethod
+    def is_known(placement: Placement) -> bool:
+        """Return whether the program has made a mesh over a placement."""
+        return placement in _LATEST
+
     @property
     def root(self) -> DeviceMesh:
         """The mesh that this is a slice of, or itself."""

@@ -169,11 +169,15 @@ def distribute_tensor(
 
 class _IsGlobal(type):
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.is_global
+        return isinstance(instance, Tensor) and instance.is_global and DeviceMesh.is_known(instance.placement)
 
 
 class DTensor(metaclass=_IsGlobal):
-    """A global tensor: ``isinstance(x, DTensor)`` is ``x.is_global``."""
+    """A global tensor over a mesh of the program: ``isinstance(x, DTensor)``.
+
+    Without a mesh a library takes global tensors for tensors, as their values are: transformers reads the storage of a
+    DTensor's local part, and misses that two names share it.
+    """
 
     from_local = staticmethod(from_local)
 
@@ -184,8 +188,6 @@ class DTensor(metaclass=_IsGlobal):
 
 Tensor.device_mesh = property(lambda self: DeviceMesh.of(self.placement))  # type: ignore[attr-defined]
 Tensor.placements = property(placements_of)  # type: ignore[attr-defined]
-Tensor.redistribute = redistribute  # type: ignore[attr-defined]
-Tensor.full_tensor = full_tensor  # type: ignore[attr-defined]
 Tensor._local_tensor = property(to_local)  # type: ignore[attr-defined]
 
 
