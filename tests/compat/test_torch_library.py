@@ -1,5 +1,7 @@
 """`torch.library` and `torch.ops`: operators of libraries as Python functions, and what cannot be loaded."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -118,3 +120,10 @@ def test_imports_go_past_absent_decorators(torch, tmp_path, monkeypatch):
     from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
     assert not is_traceable_wrapper_subclass(torch.ones(1))  # asked of every tensor that is saved
+
+
+def test_an_absent_class_is_no_module():
+    with mock_torch.enable():
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("torch.distributions.Wishart")
+        assert isinstance(importlib.import_module("torch.distributions").Wishart, type)

@@ -87,6 +87,8 @@ class Peer(MetaPathFinder, Loader):
                         raise
                 else:
                     return name
+        if last[0].isupper():  # a class, which importing as a module would hide
+            return None
         for source in self.sources_of(parent):
             if hasattr(vars(importlib.import_module(source)).get("__getattr__"), "covers_submodules"):
                 return source

@@ -22,6 +22,7 @@ from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.nn.parameter import Parameter
 from sbpjax.sbp import broadcast, partial_sum, split
+from sbpjax.sbp.even_split import parts
 
 from .mesh import DeviceMesh
 
@@ -56,6 +57,14 @@ class Shard(Placement):
 
     def __init__(self, dim: int) -> None:
         self.dim = dim
+
+    @staticmethod
+    def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
+        """Return the size and the offset of a rank's part of a dim; the parts differ by one at most."""
+        offset, size = parts(curr_local_size, (num_chunks,))[rank]
+        return size, offset
+
+    _local_shard_size_and_offset = _local_shard_size_on_dim = local_shard_size_and_offset  # in other versions
 
 
 class Replicate(Placement):
