@@ -16,6 +16,7 @@ PYTORCH = {  # names that PyTorch has with an underscore, and programs import
     "sbpjax.distributions.kl": {"_KL_MEMOIZE", "_KL_REGISTRY"},
     "sbpjax.distributions.transforms": {"_InverseTransform"},
     "sbpjax.optim.lr_scheduler": {"_LRScheduler"},
+    "sbpjax.utils.data": {"_utils"},
 }
 
 
