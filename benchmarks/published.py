@@ -7,8 +7,8 @@ model has the data sheets' peaks and one efficiency per kind of operation and pl
 
     python -m benchmarks.published              # the table, with errors
     python -m benchmarks.published --costs      # and the ten largest costs of each row, and memory by part
-    python -m benchmarks.published --layouts    # what the search chooses on each row's machine
-    python -m benchmarks.published --pods       # what it chooses for 4,096 and 16,384 chips, and how long it takes
+    python -m benchmarks.published --layouts    # the layouts that the search chooses on each row's machine
+    python -m benchmarks.published --pods       # its layouts for 4,096 and 16,384 chips, and its CPU time
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def maxtext_rows() -> Iterator[Row]:
 
 
 # The H100 of the table: 96 GB of HBM2e at 2.4 TB/s, limited to 500 of 700 W. Power goes with the third power of the
-# clock, so products and attention reach (500 / 700)^(1/3) of what they do at 700 W.
+# clock, so products and attention reach (500 / 700)^(1/3) of their speed at 700 W.
 _CLOCK = (500 / 700) ** (1 / 3)
 _E = PRESETS["h100"].efficiency
 H100_500W = dataclasses.replace(
@@ -188,7 +188,7 @@ def rank_correlation(found: list[Row]) -> float:
 
 
 def print_table(found: list[Row]) -> None:
-    """Print the rows, and what they add up to."""
+    """Print the rows, and their median and largest errors."""
     head = ("tokens/s a chip: predicted", "published", "MFU: predicted", "published", "error")
     print(f"| row | {' | '.join(head)} | peak: predicted | published | error |")
     print("|---|---|---|---|---|---|---|---|---|")
@@ -239,8 +239,10 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--costs", action="store_true", help="the ten largest costs of each row, and memory by part")
-    parser.add_argument("--layouts", action="store_true", help="what the search chooses on each row's machine")
-    parser.add_argument("--pods", action="store_true", help="what it chooses for 4,096 and 16,384 chips")
+    parser.add_argument(
+        "--layouts", action="store_true", help="the layout that the search chooses on each row's machine"
+    )
+    parser.add_argument("--pods", action="store_true", help="its layouts for 4,096 and 16,384 chips")
     options = parser.parse_args()
     if options.pods:
         print_pods()
@@ -253,7 +255,7 @@ def main() -> None:
         print("\n| row | published layout | predicted | chosen | predicted | why |\n|---|---|---|---|---|---|")
     for r in found if options.layouts else ():
         s = r.step
-        # What the published layout needs by the model was there: it ran.
+        # The machine had the memory that the model gives the published layout, since that ran.
         limit = max(s.machine.chip.memory_bytes, peak(s).total)
         policies = sorted({"none", "full", s.layout.recompute})
         best = search(

@@ -50,8 +50,16 @@ class _LayerStyle(ParallelStyle):
 
     inputs: Placement
     outputs: Placement
-    wanted: Placement
-    use_local_output: bool
+
+    def __init__(
+        self,
+        *,
+        input_layouts: Placement | None = None,
+        output_layouts: Placement | None = None,
+        use_local_output: bool = True,
+    ) -> None:
+        self.inputs, self.outputs = input_layouts or self.inputs, output_layouts or self.outputs
+        self.use_local_output = use_local_output
 
     def _parameters(self, module: Any) -> dict[str, Placement]:
         raise NotImplementedError
@@ -69,7 +77,7 @@ class _LayerStyle(ParallelStyle):
         return distribute_module(module, device_mesh, None, take, give)
 
     def _wanted(self, module: Any) -> Placement:
-        return self.wanted
+        raise NotImplementedError
 
 
 class ColwiseParallel(_LayerStyle):
@@ -81,18 +89,13 @@ class ColwiseParallel(_LayerStyle):
         use_local_output: return this process's part as a local tensor.
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.inputs, self.outputs = input_layouts or Replicate(), output_layouts or Shard(-1)
-        self.wanted, self.use_local_output = Replicate(), use_local_output
+    inputs, outputs = Replicate(), Shard(-1)
 
     def _parameters(self, module: Any) -> dict[str, Placement]:
         return {"weight": Shard(1)} if isinstance(module, Embedding) else {"weight": Shard(0), "bias": Shard(0)}
+
+    def _wanted(self, module: Any) -> Placement:
+        return Replicate()
 
 
 class RowwiseParallel(_LayerStyle):
@@ -104,15 +107,7 @@ class RowwiseParallel(_LayerStyle):
         use_local_output: return this process's part as a local tensor.
     """
 
-    def __init__(
-        self,
-        *,
-        input_layouts: Placement | None = None,
-        output_layouts: Placement | None = None,
-        use_local_output: bool = True,
-    ) -> None:
-        self.inputs, self.outputs = input_layouts or Shard(-1), output_layouts or Replicate()
-        self.use_local_output = use_local_output
+    inputs, outputs = Shard(-1), Replicate()
 
     def _parameters(self, module: Any) -> dict[str, Placement]:
         return {"weight": Shard(0) if isinstance(module, Embedding) else Shard(1)}
@@ -130,11 +125,14 @@ class SequenceParallel(_LayerStyle):
     """
 
     def __init__(self, *, sequence_dim: int = 1, use_local_output: bool = False) -> None:
-        self.inputs = self.outputs = self.wanted = Shard(sequence_dim)
-        self.use_local_output = use_local_output
+        layout = Shard(sequence_dim)
+        super().__init__(input_layouts=layout, output_layouts=layout, use_local_output=use_local_output)
 
     def _parameters(self, module: Any) -> dict[str, Placement]:
         return {}
+
+    def _wanted(self, module: Any) -> Placement:
+        return self.inputs
 
 
 def _layouts(value: Any) -> tuple:
