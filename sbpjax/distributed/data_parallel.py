@@ -283,7 +283,7 @@ class DataParallel(Module):
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Call the module on its devices."""
         placement = self._placement()
-        if placement is None or not any(not t.is_global for t in _tensors((inputs, kwargs))):
+        if placement is None or all(t.is_global for t in _tensors((inputs, kwargs))):
             return self.module(*inputs, **kwargs)
         named = [*self.module.named_parameters(), *self.module.named_buffers()]
         copies = {name: value.to_global(placement, broadcast) for name, value in named}

@@ -86,7 +86,7 @@ def set_device_states(devices: Any, states: Any, *, device_type: str | None = No
 
 
 class CheckpointPolicy(enum.Enum):
-    """What selective checkpointing does with the values of an op."""
+    """Selective checkpointing of an op's values: saved or recomputed."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
