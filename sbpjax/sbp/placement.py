@@ -182,7 +182,8 @@ class placement:
         Programs on it can be compiled and inspected (memory, collectives), not run; tensors on it are abstract.
 
         Args:
-            name: the machine: a TPU slice such as ``"v5p:4x4x4"``, or GPUs such as ``"h100:8"``, ``"h100:2x8"``.
+            name: the machine: a TPU slice such as ``"v5p:4x4x4"``, several as in ``"2*v5p:4x4x4"``, or GPUs such as
+                ``"h100:8"``, ``"h100:2x8"``.
             hierarchy: the sizes of the grid, outer first; one axis over all devices by default.
             ranks: instead of a hierarchy, the grid itself: positions in the machine's list of devices.
 

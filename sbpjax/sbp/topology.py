@@ -1,6 +1,7 @@
 """Ahead-of-time compilation for a topology: placements over TPU or GPU devices that this machine lacks.
 
     p = placement.topology("v5p:4x4x4", [8, 8])        # 64 TPU chips, by libtpu's compiler
+    p = placement.topology("2*v5e:2x4", [2, 2, 4])     # two slices of 8 chips, joined by the data-centre network
     p = placement.topology("h100:8", [2, 4])           # 8 GPUs of one node, by XLA's GPU compiler
 
 A 70B model on 64 chips is sized on a laptop: tensors on such a placement are abstract (`sbpjax.abstract`), a program of
@@ -9,7 +10,8 @@ wheel ``libtpu``, GPU the wheels ``jax-cuda12-plugin`` and ``jax-cuda12-pjrt`` (
 device.
 
 Ranks are positions in the list of the topology's devices. A hierarchy alone arranges them as
-`jax.experimental.mesh_utils` would, so that neighbours on a mesh axis are neighbours in the machine.
+`jax.experimental.mesh_utils` would, so that neighbours on a mesh axis are neighbours in the machine; slices are
+outermost.
 """
 
 from __future__ import annotations
@@ -104,8 +106,14 @@ GPUS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the chip's kind of a topology's name: ``"v5p"`` of ``"v5p:4x4x4"``."""
-    return name.partition(":")[0].lower()
+    """Return the chip's kind of a topology's name: ``"v5p"`` of ``"v5p:4x4x4"`` and of ``"2*v5p:4x4x4"``."""
+    return name.partition(":")[0].rpartition("*")[2].lower()
+
+
+def slices_of(name: str) -> int:
+    """Return the number of slices of a topology's name: 2 of ``"2*v5p:4x4x4"``."""
+    count = name.rpartition("*")[0]
+    return int(count) if count.isdecimal() and int(count) > 0 else 1
 
 
 @functools.cache
@@ -115,9 +123,11 @@ def devices(name: str) -> tuple:
     Raises:
         PlacementError: no such topology, or the compiler's wheel is missing.
     """
-    kind, _, size = name.partition(":")
-    kind = kind.lower()
+    kind, size = kind_of(name), name.partition(":")[2]
     if kind in GPUS:
+        if "*" in name:
+            rule = "GPU nodes are joined by the network of nodes×devices; slices are of TPUs"
+            raise _error(name, f"slices of {kind}", rule)
         found = _gpu_devices(name, GPUS[kind], size)
     elif kind in _TPU:
         found = _tpu_devices(name)
@@ -132,7 +142,7 @@ def arrange_ranks(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
     """Return the ranks of a topology in a grid of a hierarchy, neighbours in the machine next to each other.
 
     Raises:
-        PlacementError: the hierarchy has another number of devices.
+        PlacementError: the hierarchy has another number of devices, or its outer axes cut through slices.
     """
     found = devices(name)
     shape = (len(found),) if hierarchy is None else tuple(int(n) for n in hierarchy)
@@ -144,14 +154,31 @@ def arrange_ranks(name: str, hierarchy: Iterable[int] | None) -> np.ndarray:
             f"{name} has {len(found)} devices, and the hierarchy's sizes multiply to that",
             f"placement.topology({name!r}, [{len(found)}])",
         )
-    rank = {d: i for i, d in enumerate(found)}
+    listed = np.arange(len(found)).reshape(shape)
     if found[0].platform == "gpu":
-        return np.arange(len(found)).reshape(shape)
+        return listed
+    slices = slices_of(name)
+    chips = len(found) // slices
+    rank = {d: i for i, d in enumerate(found[:chips])}
     try:
-        grid = mesh_utils.create_device_mesh(shape, list(found), allow_split_physical_axes=True)
+        inner = _shape_of_slice(name, shape, slices)
+        grid = mesh_utils.create_device_mesh(inner, list(rank), allow_split_physical_axes=True)
     except (NotImplementedError, ValueError, AssertionError):  # no arrangement is known for this shape: as listed
-        return np.arange(len(found)).reshape(shape)
-    return np.vectorize(rank.__getitem__, otypes=[np.int64])(grid)
+        return listed
+    first = np.vectorize(rank.__getitem__, otypes=[np.int64])(grid).reshape(-1)
+    return (np.arange(slices)[:, None] * chips + first).reshape(shape)
+
+
+def _shape_of_slice(name: str, shape: tuple[int, ...], slices: int) -> tuple[int, ...]:
+    """Return the part of a hierarchy that is within a slice: ``(1, 2, 4)`` of ``(2, 2, 4)`` with two slices."""
+    inner, left = [], slices
+    for size in shape:
+        if max(size, left) % min(size, left):
+            seen, rule = f"{slices} slices in a hierarchy {list(shape)}", "outer axes hold whole slices"
+            raise _error(name, seen, f"{rule}: {size} and {left} do not divide")
+        inner.append(max(size // left, 1))
+        left = max(left // size, 1)
+    return tuple(inner)
 
 
 def _tpu_devices(name: str):
@@ -161,7 +188,9 @@ def _tpu_devices(name: str):
         for variable, value in _TPU_ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
     try:
-        return topologies.get_topology_desc(platform="tpu", topology_name=name).devices
+        count, star, slice_name = name.rpartition("*")
+        several = {"num_slices": int(count)} if star else {}
+        return topologies.get_topology_desc(platform="tpu", topology_name=slice_name, **several).devices
     except Exception as error:
         raise _error(
             name, _first_line(error), "the TPU compiler knows the topology, e.g. v5p:2x2x1, v6e:16x16"

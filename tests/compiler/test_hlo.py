@@ -90,6 +90,22 @@ ENTRY %main (x: f32[32]) -> f32[32] {
     assert (found.count, found.interconnect_bytes) == (6, 6 * 192)
 
 
+@pytest.mark.parametrize(
+    "target, transfer, kind, nbytes",
+    [
+        ('"{1,2}x{0:7}"', "ALL_REDUCE", "all-reduce", 4096),
+        ('"{1,2}x{0:7}"', "ALL_GATHER", "all-gather", 4096),
+        ("{{100000,200000},{100001,200001}}", "ALL_TO_ALL", "all-to-all", 2048),
+        ("{{100000->200000},{200000->100000}}", "COLLECTIVE_PERMUTE", "collective-permute", 4096),
+    ],
+)
+def test_sends_between_slices_count(target, transfer, kind, nbytes):
+    attributes = f'_xla_megascale_target={target},_xla_megascale_transfer_type="{transfer}"'
+    line = f"  %s = (f32[1024]{{0}}, u32[], token[]) send(%x, %t), channel_id=2, frontend_attributes={{{attributes}}}"
+    (found,) = hlo.collectives(f"ENTRY %main (x: f32[1024]) -> f32[1024] {{\n{line}\n}}\n")
+    assert (found.kind, found.group, found.interconnect_bytes, found.between_slices) == (kind, 2, nbytes, True)
+
+
 def test_groups_of_one_move_nothing():
     assert hlo.collectives(_line("f32[4]{0}", "all-reduce", "replica_groups={{0},{1}}")) == []
 

@@ -3,6 +3,10 @@
 import functools
 import itertools
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -168,6 +172,37 @@ def test_the_compiled_sum_crosses_the_outer_axis_in_parts():
     found = {(c.kind, c.group): c.interconnect_bytes for c in collectives(mapped.lower(stacked).compile().as_text())}
     # The outer sum is of a quarter; the compiler keeps the kinds, whose groups all have two ranks.
     assert found["all-reduce", 2] == value.nbytes / 4
+
+
+SIXTEEN = """
+import numpy as np
+import sbpjax as flow
+from sbpjax._core.compiler.hlo import collectives
+
+place = flow.placement("cpu", np.arange(16).reshape(2, 2, 4))
+a, b = (np.random.default_rng(i).integers(-4, 5, (64, 64)).astype(np.float32) for i in (0, 1))
+x = flow.tensor(a, placement=place, sbp=[flow.sbp.split(1)] * 3)
+y = flow.tensor(b, placement=place, sbp=[flow.sbp.split(0)] * 3)
+
+
+class Product(flow.nn.Graph):
+    def build(self, x, y):
+        return (x @ y).to_global(sbp=[flow.sbp.broadcast] * 3)
+
+
+graph = Product()
+assert all(np.array_equal(part.data, a @ b) for part in graph(x, y).jax().addressable_shards)
+(across,) = [c for c in collectives(graph.hlo(x, y)) if c.kind == "all-reduce"]
+assert across.group == 2 and across.interconnect_bytes * 8 == a.nbytes, across
+"""
+
+
+@pytest.mark.exhaustive
+def test_a_sum_of_two_slices_of_eight_ranks():
+    """Integers, so that the sum is exact in any order: equal on all ranks, and 1/8 of a flat sum's bytes across."""
+    env = {**os.environ, "SBPJAX_CPU_DEVICES": "16", "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", SIXTEEN], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize("shape", SHAPES.values())

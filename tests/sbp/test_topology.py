@@ -9,13 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.sharding import PartitionSpec
 
 from sbpjax._core.compiler import hlo
 from sbpjax._core.compiler.lower import spmd_function
 from sbpjax._core.planner import plan_exactly
+from sbpjax._core.planner.prices.cost import PRESETS
+from sbpjax._core.planner.prices.links import of_placement
 from sbpjax._core.programs.normalise import normalise
 from sbpjax.errors import PlacementError
-from sbpjax.sbp import placement, topology
+from sbpjax.sbp import boxing, placement, topology
+from sbpjax.sbp.algebra import B, P
+from sbpjax.sbp.conversion_steps import MeshPosition, make_step
 from sbpjax.sbp.layout import layout_of
 from sbpjax.sbp.placement import flat_placement
 
@@ -61,6 +66,67 @@ def test_the_target_text_holds_the_data_sheet():
     text = topology.GPUS["h100"].target()
     for line in ("core_count: 132", "major: 9 minor: 0", "memory_bandwidth: 3352000000000", "clock_rate_ghz: 1.98"):
         assert line in text
+
+
+@pytest.mark.parametrize(
+    "shape, inner",
+    [((2, 2, 4), (1, 2, 4)), ((16,), (8,)), ((4, 4), (2, 4)), ((1, 2, 8), (1, 1, 8)), ((2, 8, 1), (1, 8, 1))],
+)
+def test_slices_are_outermost(shape, inner):
+    assert topology._shape_of_slice("2*v5e:2x4", shape, 2) == inner
+
+
+def test_an_axis_that_cuts_through_slices_is_an_error():
+    with pytest.raises(PlacementError, match="outer axes hold whole slices: 3 and 2 do not divide"):
+        topology._shape_of_slice("2*v5e:2x3", (3, 4), 2)
+
+
+def test_gpus_have_no_slices():
+    with pytest.raises(PlacementError, match="slices are of TPUs"):
+        placement.topology("2*h100:8")
+
+
+def test_kind_and_slices_of_a_name():
+    assert [topology.kind_of(n) for n in ("v5p:2x2x2", "2*v5p:2x2x2")] == ["v5p", "v5p"]
+    assert [topology.slices_of(n) for n in ("v5p:2x2x2", "32*v5e:16x16")] == [1, 32]
+
+
+@pytest.mark.aot
+class TestSlices:
+    def test_grid_and_links(self):
+        p = placement.topology("2*v5e:2x4", [2, 2, 4])
+        assert [{d.slice_index for d in part.flat} for part in p.devices] == [{0}, {1}]
+        whole = placement.topology("2*v5e:2x4")
+        assert [d.slice_index for d in whole.devices.flat] == [0] * 8 + [1] * 8
+        model = of_placement(p)
+        network = PRESETS["v5e"].slices
+        assert [link.bytes_per_s for link in model.links] == [
+            network.bytes_per_s * model.efficiency.slices, *[PRESETS["v5e"].interconnect_bytes_per_s] * 2
+        ]  # fmt: skip
+        assert model.links[0].alpha_us == network.alpha_us
+
+    def test_a_sum_sends_an_eighth_between_slices(self):
+        """Of 2 x (2 x 4) chips a sum by the planner's path sends 1/8 of a flat one's bytes over the outer axis."""
+        p = placement.topology("2*v5e:2x4", [2, 2, 4])
+        shape, codes = (4096, 1024), ((P,) * 3, (B,) * 3)
+        layout = layout_of(p, codes[0], shape, np.dtype(np.float32))
+        x = jax.ShapeDtypeStruct(layout.physical_shape, layout.dtype, sharding=layout.sharding)
+        here = MeshPosition(p.hierarchy, p.axis_names, None)
+        step = make_step(shape, 4, p.hierarchy, codes[0], 0, B)
+        sums = {
+            "planned": lambda x: boxing.run(here, x, shape, *codes),
+            "flat": lambda x: here.convert(x, shape, codes[0], step),  # all of every chip's summand
+        }
+        between = {}
+        for name, run in sums.items():
+            spec = PartitionSpec(*p.axis_names)
+            body = lambda x, run=run: run(x[0, 0, 0])[None, None, None]  # noqa: E731
+            mapped = jax.jit(jax.shard_map(body, mesh=p.mesh, in_specs=spec, out_specs=spec, check_vma=False))
+            found = hlo.collectives(mapped.trace(x).lower(lowering_platforms=("tpu",)).compile().as_text())
+            (between[name],) = [c for c in found if c.between_slices]
+        assert {c.kind for c in between.values()} == {"all-reduce"} and {c.group for c in between.values()} == {2}
+        assert between["flat"].interconnect_bytes == 4096 * 1024 * 4
+        assert between["planned"].interconnect_bytes * 8 == between["flat"].interconnect_bytes
 
 
 @pytest.mark.aot

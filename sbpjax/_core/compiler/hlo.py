@@ -8,7 +8,8 @@ The compiled program must move the same bytes as its plan. For the line
 collective inside a loop counts as often as the loop iterates; of an asynchronous pair the start counts; an all-reduce
 that the TPU compiler fused with a slice of its result (``%all-reduce-scatter``) is a reduce-scatter. A collective that
 it fused with products (`_core.compiler.options`) is in the fusion that starts it, in those that it goes on in, and in
-the one that ends it: the first counts.
+the one that ends it: the first counts. Between slices of TPUs a collective is a send to the runtime of the network:
+its group is one device of each slice.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ _FUSED_REDUCE_SCATTER = "all-reduce-scatter"
 # Where the TPU compiler writes a collective again that goes on beside products.
 _GOES_ON = "async_collective_fusion"
 _ENDS = re.compile(r"^\s*%async-collective-done[\w.-]* = .*?calls=%([\w.-]+)", re.MULTILINE)
+# A collective between slices of TPUs.
+_BETWEEN_SLICES = re.compile(
+    r" = \((\w+)\[([\d,]*)\].* send\(.*_xla_megascale_target=\"?\{+([\d,]+|\d+->\d+)\}"
+    r".*_xla_megascale_transfer_type=\"(\w+)\""
+)
 _PAIRS = re.compile(r"source_target_pairs=\{(?:\{\d+,\d+\},?)*\}")
 
 
@@ -54,6 +60,7 @@ class Collective:
         group: the number of devices in one group.
         operands: the number of tensors combined into it.
         count: its runs in one run of the program.
+        between_slices: whether it goes over the network between slices of TPUs.
     """
 
     kind: str
@@ -61,6 +68,7 @@ class Collective:
     group: int
     operands: int
     count: int
+    between_slices: bool = False
 
     @property
     def interconnect_bytes(self) -> int:
@@ -100,6 +108,8 @@ def collectives(text: str) -> list[Collective]:
                 if kind == "all-reduce" and name.startswith(_FUSED_REDUCE_SCATTER):
                     collective = replace(collective, kind="reduce-scatter")  # its block is the whole already
                 found.append(collective)
+            elif (match := _BETWEEN_SLICES.search(line)) and counts.get(name, 0):
+                found.append(_between_slices(*match.groups(), count=counts[name]))
     # A group of one moves nothing.
     return [c for c in found if c.group > 1]
 
@@ -170,6 +180,13 @@ def _collective(result: str, kind: str, start: str | None, rest: str, *, count: 
     if kind == "reduce-scatter":
         block *= group
     return Collective(kind, block, group, max(len(shapes) if kind != "all-to-all" else 1, 1), count)
+
+
+def _between_slices(dtype: str, dims: str, target: str, transfer: str, *, count: int) -> Collective:
+    kind, group = transfer.lower().replace("_", "-"), len(re.split(",|->", target))
+    # What is sent is the operand, of a gather one device's part.
+    block = _nbytes(dtype, dims) * (group if kind == "all-gather" else 1)
+    return Collective(kind, block, group, 1, count, between_slices=True)
 
 
 def _group(kind: str, rest: str) -> int:

@@ -3,6 +3,7 @@
     h100:2x8 as [2, 8]     outer axis  50 GB/s (the network between hosts), inner axis 450 GB/s (NVLink)
     h100:2x8 as [16]       450 GB/s: eight adapters per host share the traffic between them
     v5p:4x4x4 as [16, 4]   two thirds and one third of a chip's links
+    2*v5p:4x4x4 as [2, 64] outer axis 6.25 GB/s per chip (the data-centre network), inner axis a chip's links
 
 A plan for two axes then puts most traffic on the fast one.
 """
@@ -20,8 +21,8 @@ def with_placement_links(model: CostModel, placement) -> CostModel:
     """Return a model with the link of every mesh axis of a placement.
 
     An axis that goes from host to host has the bandwidth of the network as far as the ranks of one host share it: per
-    rank of a group of g on h hosts, k each, ``min(interconnect, (g - 1) / g · k · network / (1 - 1 / h))``. On a TPU an
-    axis has the share of a chip's links along it.
+    rank of a group of g on h hosts, k each, ``min(interconnect, (g - 1) / g · k · network / (1 - 1 / h))``. So has an
+    axis that goes from slice to slice of TPUs. Within a slice an axis has the share of a chip's links along it.
     """
     sizes = tuple(int(n) for n in placement.hierarchy)
     if model.is_summed:
@@ -29,8 +30,16 @@ def with_placement_links(model: CostModel, placement) -> CostModel:
     elif placement.type == "tpu":
         shares, written = _torus_shares(placement), written_as_all_reduce(placement)
         links = tuple(Link(model.alpha_us, model.interconnect_bytes_per_s * s, w) for s, w in zip(shares, written))
+        if model.slices is not None and (placement.topology_name or "").partition("*")[1]:
+            network = Link(model.slices.alpha_us, model.slices.bytes_per_s * model.efficiency.slices)
+            slice_of = {int(r): d.slice_index for r, d in zip(placement.ranks.flat, placement.devices.flat)}
+            inside = _ranks_per_group(placement, slice_of.__getitem__)
+            links = tuple(
+                link if k == n else host_link(model, network, n, k) for link, n, k in zip(links, sizes, inside)
+            )
     elif placement.type in ("cuda", "gpu") and model.hosts is not None:
-        links = tuple(host_link(model, model.hosts, n, k) for n, k in zip(sizes, _ranks_per_host(placement)))
+        inside = _ranks_per_group(placement, _host_of(placement))
+        links = tuple(host_link(model, model.hosts, n, k) for n, k in zip(sizes, inside))
     else:
         return model
     # Without links of its own a model prices an equation's inner traffic at once, not axis by axis.
@@ -57,9 +66,9 @@ def host_link(model: CostModel, network: Link, size: int, per_host: int) -> Link
     return Link(alpha, min(model.interconnect_bytes_per_s, outside))
 
 
-def _ranks_per_host(placement) -> list[int]:
-    """Return for every mesh axis the number of ranks per host of one of its groups."""
-    host = np.vectorize(_host_of(placement), otypes=[np.int64])(np.asarray(placement.ranks))
+def _ranks_per_group(placement, group_of) -> list[int]:
+    """Return for every mesh axis how many ranks of one of its lines share a host or slice, as a function gives it."""
+    host = np.vectorize(group_of, otypes=[np.int64])(np.asarray(placement.ranks))
     found = []
     for axis in range(host.ndim):
         group = np.moveaxis(host, axis, 0).reshape(host.shape[axis], -1)[:, 0]
@@ -109,7 +118,8 @@ def written_as_all_reduce(placement) -> list[tuple[str, ...]]:
         lengths = [len(set(line)) for line in zip(*coords, strict=True)]
         if len(lengths) == 3 and min(lengths) > 1:
             found = ("all_gather", "psum_scatter") if min(lengths) >= 4 else ("psum_scatter",)
-    return [found if n == len(coords) > 1 else () for n in sizes]
+    chips = len(set(map(tuple, coords))) if found else 0  # of one slice
+    return [found if n == chips else () for n in sizes]
 
 
 # (device type, ranks) → the hierarchy on which `_core.inspect.auto.calibrate` measured them, and the result
