@@ -15,6 +15,7 @@ devices are equal whatever their axes are called, so tensors of both meet in one
 from __future__ import annotations
 
 import functools
+import os
 import reprlib
 from collections.abc import Iterable
 from itertools import starmap
@@ -36,7 +37,8 @@ from .hierarchies import hierarchies
 _SHORT = reprlib.Repr()  # of ranks that may be no grid
 _SHORT.maxlist = _SHORT.maxtuple = 16
 _SHORT.maxother = 60
-_PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu"}
+_CUDA = "cpu" if os.environ.get("SBPJAX_CUDA") == "cpu" else "gpu"  # a script written for GPUs may run on CPUs
+PLATFORM = {"cpu": "cpu", "cuda": _CUDA, "gpu": _CUDA, "tpu": "tpu"}
 
 
 def devices_of(type: str) -> list:
@@ -46,7 +48,7 @@ def devices_of(type: str) -> list:
         PlacementError: this machine has no device of that type.
     """
     try:
-        return current().visible(jax.devices(_PLATFORM[type]))
+        return current().visible(jax.devices(PLATFORM[type]))
     except RuntimeError as error:
         raise PlacementError(
             f"devices of type {type!r}",
@@ -100,14 +102,14 @@ class placement:
             raise PlacementTypeError(
                 "placement(...)", f"type={type!r}", "type is a string", 'e.g. placement("cpu", [0, 1])'
             )
-        if type not in _PLATFORM:
+        if type not in PLATFORM:
             raise PlacementError(
                 f"placement({type!r}, ...)",
                 f"type {type!r}",
-                f"Expected one of cpu, cuda device type at start of device string: {type}; {sorted(_PLATFORM)} here",
+                f"Expected one of cpu, cuda device type at start of device string: {type}; {sorted(PLATFORM)} here",
                 'e.g. placement("cpu", [0, 1])',
             )
-        self._type = type
+        self._type = "cpu" if PLATFORM[type] == "cpu" else type
         self._ranks = _checked_ranks(type, ranks)
         self._devices = self._topology = None
         self._check_devices()
@@ -215,7 +217,7 @@ class placement:
     def all(type: str | None = None, *, device_type: str | None = None) -> placement:
         """Return the 1-D placement of every device of a type; ``device_type`` is OneFlow's name of it."""
         type = str(device_type if type is None else type)
-        if type not in _PLATFORM:
+        if type not in PLATFORM:
             return placement(type, [0])
         return placement(type, range(len(devices_of(type))))
 
@@ -252,7 +254,7 @@ class placement:
         unnamed = tuple(f"a{i}" for i in range(self._ranks.ndim)), (AxisType.Auto,) * self._ranks.ndim
         self.named = None if named == unnamed else named
         absent = () if self._devices is None else tuple(self._devices.flat)
-        self._key = (_PLATFORM[self._type], self._ranks.shape, tuple(self._ranks.flat), absent)
+        self._key = (PLATFORM[self._type], self._ranks.shape, tuple(self._ranks.flat), absent)
         self._hash = hash(self._key)
 
     def _check_devices(self) -> None:

@@ -1,11 +1,16 @@
 """PyTorch's programs around processes and devices: the group's state, device names, pickled modules."""
 
+import os
 import pickletools
+import subprocess
+import sys
 import zipfile
 
 import pytest
 
 import sbpjax as flow
+from sbpjax._core.runtime import processes
+from sbpjax._core.tensor.handle.device import number_here
 from sbpjax.errors import PlacementError
 
 
@@ -40,6 +45,30 @@ def test_a_number_names_an_accelerator(torch):
     for call in (lambda: torch.nn.Linear(2, 2).to(0), lambda: torch.ones(1).to(0), lambda: torch.device(0)):
         with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
             call()
+
+
+def test_numbers_of_devices_are_those_of_the_machine(monkeypatch):
+    monkeypatch.setattr(processes.current(), "local_rank", 1)
+    assert [number_here(i, 1) for i in range(3)] == [0, 0, 2]  # of one device, which is number 1
+    assert [number_here(i, 2) for i in range(5)] == [0, 1, 0, 1, 4]
+
+
+def test_names_of_gpus_can_mean_cpus():
+    code = """
+import sbpjax as flow
+assert flow.placement("cuda", [0, 1]) == flow.placement("cpu", [0, 1]) and flow.placement.all("cuda").size == 2
+with flow.mock_torch.enable():
+    import torch
+    assert torch.cuda.is_available() and torch.cuda.device_count() == torch.accelerator.device_count() == 2
+    assert str(torch.accelerator.current_accelerator()) == "cuda" and str(torch.ones(1).cuda().device) == "cpu"
+    assert torch.nn.Linear(2, 2).to(1).weight.device == torch.device("cpu:1")
+    with torch.accelerator.device_index(1):
+        assert torch.accelerator.current_device_index() == torch.cuda.current_device() == 1
+    assert torch.distributed.init_device_mesh("cuda", (2,)).device_type == "cuda"
+"""
+    env = {**os.environ, "SBPJAX_CUDA": "cpu", "SBPJAX_CPU_DEVICES": "2"}
+    made = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert not made.returncode, made.stderr
 
 
 def test_an_absent_device_is_not_listed():

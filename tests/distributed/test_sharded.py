@@ -16,6 +16,11 @@ def test_four_processes_give_the_losses_of_one_device(tmp_path):
     passed("sharded.py", 4, 1, str(tmp_path / "state"))
 
 
+@pytest.mark.exhaustive
+def test_a_program_for_gpus_runs_on_cpus():
+    passed("gpu_names.py", 2, 1, SBPJAX_CUDA="cpu")
+
+
 @pytest.fixture
 def torch():
     with flow.mock_torch.enable():

@@ -8,16 +8,19 @@ from typing import Any
 
 import jax
 
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.handle.device import device as Device
+from sbpjax._core.tensor.handle.device import number_here
 from sbpjax.distributed.env import devices_started
 from sbpjax.errors import NotInJaxError, PlacementError
+from sbpjax.sbp.placement import PLATFORM
 
 _PLUGINS = ("jax_cuda12_plugin", "jax_cuda13_plugin", "jax_rocm60_plugin", "jax_rocm7_plugin")
 
 
 def _gpus() -> list:
     """Return JAX's GPUs of this process; starts the devices only if some could be there."""
-    if not devices_started():
+    if PLATFORM["cuda"] == "gpu" and not devices_started():
         config: Any = jax.config
         wanted = config.jax_platforms
         if wanted and not {"cuda", "gpu", "rocm"} & set(wanted.split(",")):
@@ -25,7 +28,7 @@ def _gpus() -> list:
         if not any(importlib.util.find_spec(plugin) for plugin in _PLUGINS):
             return []
     try:
-        return jax.local_devices(backend="gpu")
+        return jax.local_devices(backend=PLATFORM["cuda"])
     except RuntimeError:
         return []
 
@@ -36,8 +39,9 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return the number of GPUs of this process."""
-    return len(_gpus())
+    """Return the number of GPUs that the processes on this machine have, as PyTorch counts them."""
+    own, world = len(_gpus()), processes.current()
+    return min(own * (world.size // world.nodes), len(jax.devices(PLATFORM["cuda"]))) if own else 0
 
 
 def is_initialized() -> bool:
@@ -132,7 +136,7 @@ def gpu(device: Any, operation: str) -> Any:
     """
     _raise_if_no_gpu(operation)
     found = _gpus()
-    index = _current if device is None else _index(device)
+    index = number_here(_current if device is None else _index(device), len(found))
     if index >= len(found):
         rule = f"GPUs have the indices 0 to {len(found) - 1}"
         raise PlacementError(f"cuda.{operation}", f"index {index}", rule, "cuda.device_count()")

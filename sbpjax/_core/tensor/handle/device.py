@@ -8,13 +8,15 @@ from typing import Any
 import jax
 
 from sbpjax._core import naming
+from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.context_exit import ContextExit, restore_last
 from sbpjax.errors import PlacementError
 from sbpjax.sbp import broadcast
+from sbpjax.sbp.placement import PLATFORM
 
 from .mode import mode
 
-_PLATFORM = {"cpu": "cpu", "cuda": "gpu", "gpu": "gpu", "tpu": "tpu", "meta": "meta"}
+_PLATFORM = {**PLATFORM, "meta": "meta"}
 _TYPE = {"cpu": "cpu", "gpu": "cuda", "cuda": "cuda", "tpu": "tpu"}
 # of PyTorch's own list; programs name them to ask whether a device is one
 _NAMED_BY_TORCH = frozenset("xpu xla mps hpu mtia ipu hip ve vulkan maia lazy privateuseone".split())
@@ -26,7 +28,7 @@ class device:
     Args:
         type: ``"cpu"``, ``"cuda"``, ``"tpu"``, with or without an index (``"cuda:1"``), another `device`, or a number:
             that of an accelerator. ``"meta"`` is no device: tensors on it have no data.
-        index: the device's number among those of its type.
+        index: the device's number among those of its type on this machine, or of this process.
 
     Raises:
         PlacementError: no such type or index on this machine.
@@ -61,9 +63,10 @@ class device:
         if self.type == "meta":
             return META
         devices = devices_of(self.type) if self.type in _PLATFORM else ()
-        if (self.index or 0) >= len(devices):
+        index = number_here(self.index or 0, len(devices))
+        if index >= len(devices):
             raise _unknown(self.type, self.index)
-        return devices[self.index or 0]
+        return devices[index]
 
     def __enter__(self) -> device:
         """Make this the default device of new tensors, in this thread until the block ends."""
@@ -172,11 +175,27 @@ def _count(type: str) -> int:
 
 def _accelerator(index: int) -> str:
     """Return the type of the accelerators, of which a number alone names one."""
-    type = _TYPE.get(jax.default_backend(), "cpu")
+    type = accelerator_type()
     if type == "cpu":
         rule = "Cannot access accelerator device when none is available: a number alone names an accelerator"
         raise PlacementError(f"device({index})", "devices of the type cpu alone", rule, 'sbpjax.device("cpu")')
     return type
+
+
+def accelerator_type() -> str:
+    """Return the type of the devices that programs compute on: the CPU's where there is no other."""
+    type = _TYPE.get(jax.default_backend(), "cpu")
+    return "cuda" if _PLATFORM["cuda"] == type else type
+
+
+def number_here(index: int, count: int) -> int:
+    """Return the number among the ``count`` devices of this process of a number among those of its machine.
+
+    The processes of a launcher have the devices of their machine in turn: ``cuda:1`` is the only one of local rank 1,
+    where it is also ``cuda:0``.
+    """
+    own = index - processes.current().local_rank * count
+    return own if 0 <= own < count else index
 
 
 @functools.cache
