@@ -29,7 +29,7 @@ from sbpjax.graph.program.value_names import value_names
 
 from .auto.graph_views import problem_of_program
 from .display import Table
-from .equal_layers import fold_layers
+from .equal_layers import LoopedLayers, fold_layers
 from .moves import Axis, Move, Moves
 from .plan_table import Explanation
 from .step_page import page
@@ -74,6 +74,7 @@ class Communication(Explanation):
         computing_us: the modelled time of a step without its collectives.
         level: 1 for a summary by purpose, 2 for the table of conversions.
         graph: the graph, with the names of its modules and optimizers in `names`.
+        layers: the names of layers that run as a loop.
     """
 
     def __init__(self, graph: Any, program: Any, check: bool, level: int = 1) -> None:
@@ -93,7 +94,9 @@ class Communication(Explanation):
         # Of a graph with one module, names begin in it: `blocks.0.up`, not `model.blocks.0.up`; but not with a number.
         root = self.names.roots[0] if len(self.names.roots) == 1 else ""
         self._root = "" if f"{root}.0" in self.names.modules else f"{root}."
-        self.moves = Moves(program.plan, self.names, prices, values, self.axes, self.axis_names).found()
+        self.layers = LoopedLayers({x.name: x.members for x in self.problem.inputs if x.members})
+        moves = Moves(program.plan, self.names, prices, values, self.axes, self.axis_names, self.layers)
+        self.moves = moves.found()
         self.traffic: Traffic | None = traffic_of(program) if check else None
         self.platform = program.placement.type
         self.launches = planned_launches(program.plan, program.placement)

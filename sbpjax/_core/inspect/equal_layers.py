@@ -6,19 +6,20 @@
     ...
 
 The names of equal rows differ in the numbers of dotted names. Layers need not be neighbours, so a layer that differs
-leaves the others in one row: ``blocks.0–2,4–11.mlp``.
+leaves the others in one row: ``blocks.0–2,4–11.mlp``. Layers that a program runs as a loop have such a name too.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TypeVar
 
 Row = TypeVar("Row")
 _NUMBER = re.compile(r"(?<![^. ])\d+(?![^. ])")
+_ANY = "\1"  # a number in a pattern; a name may have a star
 
 
 def fold_layers(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
@@ -29,7 +30,7 @@ def fold_layers(rows: Sequence[tuple[str, Row]]) -> list[tuple[str, Row, int]]:
     """
     groups: dict[tuple[str, Row], list[tuple[int, ...]]] = {}
     for name, row in rows:
-        groups.setdefault((_NUMBER.sub("*", name), row), []).append(tuple(map(int, _NUMBER.findall(name))))
+        groups.setdefault((_NUMBER.sub(_ANY, name), row), []).append(tuple(map(int, _NUMBER.findall(name))))
     return [(name, row, count) for (pattern, row), all_ in groups.items() for name, count in _names(pattern, all_)]
 
 
@@ -40,7 +41,7 @@ def _names(pattern: str, layers: list[tuple[int, ...]]) -> Iterable[tuple[str, i
     free = math.prod(len(set(column)) for column in set(zip(*layers, strict=True)))
     if free == len(set(layers)):
         ranges = map(_range_text, columns)
-        yield re.sub(r"\*", lambda _: next(ranges), pattern), len(layers)
+        yield re.sub(_ANY, lambda _: next(ranges), pattern), len(layers)
         return
     first = next(k for k, column in enumerate(columns) if len(column) > 1)
     for number in columns[first]:
@@ -50,3 +51,43 @@ def _names(pattern: str, layers: list[tuple[int, ...]]) -> Iterable[tuple[str, i
 def _range_text(numbers: list[int]) -> str:
     runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda item: item[1] - item[0])]
     return ",".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+
+
+class LoopedLayers:
+    """Names for layers that a program runs as a loop, whose ops have the name of one layer.
+
+        model.blocks.0.up                   model.blocks.0–23.up
+        gradient of model.blocks.*.up.bias  gradient of model.blocks.0–23.up.bias
+
+    Args:
+        stacks: name of a stack of the layers' tensors, ``model.blocks.*.up.weight`` → the names of its tensors.
+    """
+
+    def __init__(self, stacks: Mapping[str, Sequence[str]]) -> None:
+        self._layers: dict[str, list[str]] = {}
+        self._names: dict[str, str] = {}
+        for pattern, members in stacks.items():
+            depth = 1 + max((k for k, part in enumerate(pattern.split(".")) if part == "*"), default=-1)
+            layers = list(dict.fromkeys(_start(member, depth) for member in members))
+            folded = fold_layers([(layer, "") for layer in layers])[0][0]
+            self._layers.update(dict.fromkeys([_start(pattern, depth), folded, *layers], layers))
+        self._layers.pop("", None)
+
+    def paths(self, name: str) -> list[str]:
+        """Return the names in all layers of a module or of a parameter's value; outside of loops, the name itself."""
+        kind, of, path = name.rpartition(" of ")
+        for depth in range(1 + path.count("."), 0, -1):
+            start = _start(path, depth)
+            if layers := self._layers.get(start):
+                return [f"{kind}{of}{layer}{path[len(start) :]}" for layer in layers]
+        return [name]
+
+    def name(self, name: str) -> str:
+        """Return one name for all layers of a loop."""
+        if name not in self._names:
+            self._names[name] = fold_layers([(path, "") for path in self.paths(name)])[0][0]
+        return self._names[name]
+
+
+def _start(path: str, depth: int) -> str:
+    return ".".join(path.split(".")[:depth])

@@ -18,6 +18,7 @@ from sbpjax.graph.program.module_names import Names
 from sbpjax.sbp import algebra
 
 from .display import Table, as_html, bytes_text
+from .equal_layers import LoopedLayers
 from .graph_text import phases
 
 _MOST = 200  # ops shown per module
@@ -65,6 +66,7 @@ class Layers:
         moved: module → bytes that its conversions move.
         tables: module → tables shown in it besides its tensors and ops.
         notes: module → a note in its title.
+        looped: the names of layers that run as a loop; each of them shows the loop's ops.
     """
 
     def __init__(
@@ -73,10 +75,12 @@ class Layers:
         moved: Mapping[str, int],
         tables: Mapping[str, list[Table]] = MappingProxyType({}),
         notes: Mapping[str, str] = MappingProxyType({}),
+        looped: LoopedLayers | None = None,
     ) -> None:
         own = graph._g
         self._roots = own.blocks
-        self._ops = {} if own.latest is None else _ops(own.latest[1], Names(graph))
+        ops = {} if own.latest is None else _ops(own.latest[1], Names(graph))
+        self._ops = _ops_of_each_layer(ops, looped or LoopedLayers({}))
         self._moved, self._tables, self._notes = moved, tables, notes
         self._shown: set[str] = set()
 
@@ -161,6 +165,16 @@ def _ops(program: Any, names: Names) -> dict[str, list[_Op]]:
             _add(found, eqn, names, "", 1, "")
     else:
         _collect_plan(found, program.plan, names, "", 1)
+    return found
+
+
+def _ops_of_each_layer(ops: dict[str, list[_Op]], looped: LoopedLayers) -> dict[str, list[_Op]]:
+    """Return the ops of modules with those of a loop in each of its layers, not in the one that gave them its name."""
+    found: dict[str, list[_Op]] = {}
+    for module, own in ops.items():
+        paths = looped.paths(module)
+        for path in paths:
+            found.setdefault(path, []).extend(op._replace(times=-(-op.times // len(paths))) for op in own)
     return found
 
 

@@ -26,6 +26,7 @@ from sbpjax._core.programs.rules import moved_inside
 from sbpjax.graph.program.module_names import Names, Place
 from sbpjax.sbp import algebra
 
+from .equal_layers import LoopedLayers
 from .plan_table import COLLECTIVES, short_dtype
 
 GRADIENTS, WEIGHTS, UPDATES = "gradients of weights", "weights gathered", "updated weights"
@@ -121,6 +122,7 @@ class Moves:
         values: value → the parameter to which it belongs.
         axes: the parts of the step that each mesh axis divides.
         axis_names: the names of the mesh axes; by default ``a0``, ``a1``, ….
+        layers: the names of layers that run as a loop.
     """
 
     def __init__(
@@ -131,7 +133,9 @@ class Moves:
         values: Mapping[Any, str] = MappingProxyType({}),
         axes: tuple[Axis, ...] = (),
         axis_names: tuple[str, ...] = (),
+        layers: LoopedLayers | None = None,
     ) -> None:
+        self._layers = layers or LoopedLayers({})
         self._axis_names = axis_names or algebra.axis_names(plan.sizes)
         self._plan, self._names, self._prices, self._values, self._axes = plan, names, prices, values, axes
         self._makers: dict[Var, str] = {}
@@ -154,13 +158,14 @@ class Moves:
                 self._note_modules(plan.bodies[i], scope)
 
     def _place(self, scope: str) -> Place:
-        return self._names.place(scope, with_op=False)
+        place = self._names.place(scope, with_op=False)
+        return place._replace(module=self._layers.name(place.module))
 
     def _moves_between_equations(self) -> Iterable[Move]:
         for b in self._plan.boxings:
             place = self._place(b.scope)
             axis = max(b.steps, key=lambda s: s.bytes).axis
-            value = self._values.get(b.value, "")
+            value = self._layers.name(self._values.get(b.value, ""))
             # An update that is still a partial sum is the gradient: the optimizer's first op is in the loss's program.
             if algebra.P in b.source and value.startswith("update of "):
                 value = value.replace("update", "gradient", 1)

@@ -30,24 +30,29 @@ _COLUMNS = ("conversion", "purpose", "collective", "bytes", "times", "time", "li
 def page(report: Communication) -> str:
     """Return the page of a step."""
     moved, tables = _conversions(report)
-    layers = Layers(report.graph, moved, tables, _memory_notes(report)).html()
+    layers = Layers(report.graph, moved, tables, _memory_notes(report), report.layers).html()
     body = f"{report._repr_html_()}{_time_line(report)}<h3>Layers</h3>{layers}"
     return whole_page(f"{report.title}: communication", f"{STYLE}<div class='sbpjax'>{body}</div>")
 
 
 def _conversions(report: Communication) -> tuple[dict[str, int], dict[str, list[Table]]]:
-    """Return bytes and a table of conversions by module; a parameter's conversions are those of its module."""
+    """Return bytes and a table of conversions by module; a parameter's conversions are those of its module.
+
+    Each layer of a loop has its part of the loop's conversions.
+    """
     moved: dict[str, int] = {}
     rows: dict[str, list[tuple[str, ...]]] = {}
     for move in report.moves:
         if move.bytes:
             module = move.owner.rpartition(".")[0] if "." in move.value else move.module
-            moved[module] = moved.get(module, 0) + move.bytes
-            where = (
-                f"{move.owner_label}: {move.boxing}" if move.value else f"{'backward: ' * move.backward}{move.boxing}"
-            )
-            cells = where, move.purpose, move.collective, bytes_text(move.bytes), str(move.times), microseconds(move.us)
-            rows.setdefault(module, []).append((*cells, move.line))
+            modules, labels = report.layers.paths(module), report.layers.paths(move.owner_label)
+            count = len(modules)
+            size, times, us = move.bytes // count, -(-move.times // count), move.us / count
+            for module, label in zip(modules, labels, strict=True):
+                moved[module] = moved.get(module, 0) + size
+                where = f"{label}: {move.boxing}" if move.value else f"{'backward: ' * move.backward}{move.boxing}"
+                cells = where, move.purpose, move.collective, bytes_text(size), str(times), microseconds(us)
+                rows.setdefault(module, []).append((*cells, move.line))
     return moved, {module: [Table(found, _COLUMNS, right=(3, 4, 5))] for module, found in rows.items()}
 
 
@@ -71,7 +76,7 @@ def _time_line(report: Communication) -> str:
     bars: dict[tuple[str, bool], dict[str, float]] = {}
     for _, scope, us in equations_us(report.plan, report.prices):
         place = report.names.place(scope, with_op=False)
-        times = bars.setdefault((place.module, place.backward), {})
+        times = bars.setdefault((report.layers.name(place.module), place.backward), {})
         times["computing"] = times.get("computing", 0.0) + us
     for move in report.moves:
         times = bars.setdefault((move.module, move.backward), {})

@@ -83,7 +83,8 @@ def remarks(report: Communication) -> list[str]:
 
 def _stored_only(report: Communication, usual: UsualTraffic, axis: int) -> str:
     """Return a remark on the weights that are split over an axis that divides no rows, and read whole on it."""
-    positions = {x.name: i for i, x in enumerate(report.problem.inputs) if x.kind == PARAMETER}
+    inputs = report.problem.inputs
+    positions = {report.layers.name(x.name): i for i, x in enumerate(inputs) if x.kind == PARAMETER}
     gathers = [m for m in report.moves if m.purpose == moves.WEIGHTS and ("all_gather", axis) in m.steps and m.bytes]
     names = {m.value for m in gathers} & set(positions)
     if not names or "batch" in report.axes[axis].divides:
@@ -91,7 +92,8 @@ def _stored_only(report: Communication, usual: UsualTraffic, axis: int) -> str:
     size = sum(m.bytes for m in gathers)
     kept = usual.activations([positions[name] for name in names]) if axis == usual.axis else 0
     largest = max(fold_layers([(report.shorten(name), "") for name in sorted(names)]), key=lambda row: row[2])[0]
-    weights = f"{len(names)} weights ({largest}, …) are" if len(names) > 1 else f"{largest} is"
+    count = sum(len(inputs[positions[name]].names) for name in names)
+    weights = f"{count} weights ({largest}, …) are" if len(names) > 1 else f"{largest} is"
     text = f"{weights} stored split over {report.axis_names[axis]}, but gathered for use: {bytes_text(size)}."
     if kept > size:
         text += f" Computing with their parts, as Megatron-LM does, would send {bytes_text(kept)} of activations."

@@ -3,10 +3,10 @@
     f32[256,64] P → S0    gradient of blocks.0.mlp.up.weight
     f32[256,64] S0 → B    update of blocks.0.mlp.up.weight
 
-A value belongs to a parameter if, through equations that keep its number of elements and are no products, it reaches
-that parameter's new value and no other's. It is the parameter itself, or a state of its, if it is an input or a copy of
-one; an update if it is computed from such an input; else it is the gradient. Stacks of equal layers are called
-``blocks.*.mlp.up.weight``.
+A value belongs to a parameter if, through equations that keep its number of elements and are no products, or that cut
+and join stacks, it reaches that parameter's new value and no other's. It is the parameter itself, or a state of its, if
+it is an input or a copy of one; an update if it is computed from such an input; else it is the gradient. Stacks of
+equal layers are called ``blocks.*.mlp.up.weight``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sbpjax._core.programs.primitives import GROUPED, LOSSES, PRODUCTS, SCATTERS
 from .forward_backward import COPIES
 
 _COPIES = COPIES | {"optimization_barrier"}
+_STACKING = {"concatenate", "slice"}  # stacks of layers, and the parts that a program computes outside a loop
 # Their operands may have as many elements as the gradient that they compute.
 _PRODUCTS = PRODUCTS | SCATTERS | GROUPED | LOSSES
 
@@ -72,17 +73,17 @@ def pattern_of(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
     return names[0][0], ".".join(p[0] if len(set(p)) == 1 else "*" for p in zip(*parts, strict=True))
 
 
-def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, str]) -> None:
-    """Add the names of a program's values to ``found``.
+def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, str]) -> set:
+    """Add the names of a program's values to ``found``; return those computed from parameters or their state.
 
     ``inputs`` has the kinds of inputs: ``(kind, parameter)``; ``results`` the parameter whose new value an output is,
     or leads to; ``made`` the inputs that were computed from parameters or their state.
     """
-    owner = _owners_of(plan, results)
+    owner = _owners_of(plan, {v: {name} for v, name in results.items()})
     copies, touched = dict(inputs), {*inputs, *made}
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:
-            _name_body(plan.bodies[i], eqn, copies, touched, owner, found)
+            touched |= _name_body(plan.bodies[i], eqn, copies, touched, owner, found)
             continue
         read = [v for v in eqn.invars if isinstance(v, Var)]
         if len(read) == 1 and eqn.primitive.name in _COPIES and read[0] in copies:
@@ -96,30 +97,40 @@ def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, s
             found[v] = f"{'update' if v in touched else 'gradient'} of {next(iter(own))}"
     for v, (kind, name) in copies.items():
         found[v] = f"{kind} of {name}" if kind else name
+    return touched
 
 
-def _owners_of(plan: Plan, results: dict) -> dict[Var, set[str]]:
-    """Return value → the parameters whose new values it reaches through equations that keep its elements."""
-    owner: dict[Var, set[str]] = {v: {name} for v, name in results.items()}
-    for eqn in reversed(plan.program.eqns):
+def _owners_of(plan: Plan, results: dict[Var, set[str]]) -> dict[Var, set[str]]:
+    """Return value → the parameters whose new values it reaches through equations that keep, cut or join elements."""
+    owner = {v: set(names) for v, names in results.items()}
+    for i, eqn in reversed(list(enumerate(plan.program.eqns))):
         if eqn.primitive.name == "scan":
             consts, carry = scan_counts(eqn.params)
-            for v, u in zip(eqn.invars[consts : consts + carry], eqn.outvars, strict=False):
-                if isinstance(v, Var) and u in owner:
-                    owner.setdefault(v, set()).update(owner[u])
+            pairs = list(
+                zip(eqn.invars[consts : consts + carry], (owner.get(u, ()) for u in eqn.outvars), strict=False)
+            )
+            if i in plan.bodies:  # an optimizer's loop over equal layers
+                body = plan.bodies[i]
+                outs = zip(body.program.outvars, eqn.outvars, strict=True)
+                inside = _owners_of(body, {v: owner[u] for v, u in outs if isinstance(v, Var) and u in owner})
+                layers = zip(eqn.invars, body.program.invars, strict=True)
+                pairs += [(v, inside.get(u, ())) for v, u in list(layers)[consts + carry :]]
+            for v, names in pairs:
+                if isinstance(v, Var) and names:
+                    owner.setdefault(v, set()).update(names)
             continue
         for v in eqn.invars:
             # A scalar, such as the norm of all gradients, would tie every parameter to every other.
             if isinstance(v, Literal) or not v.aval.shape or eqn.primitive.name in _PRODUCTS:
                 continue
             for u in eqn.outvars:
-                if u in owner and u.aval.size == v.aval.size:
+                if u in owner and (u.aval.size == v.aval.size or eqn.primitive.name in _STACKING):
                     owner.setdefault(v, set()).update(owner[u])
     return owner
 
 
-def _name_body(body: Plan, eqn: Any, copies: dict, touched: set, owner: dict, found: dict[Var, str]) -> None:
-    """Name the values in the body of a loop by their names outside."""
+def _name_body(body: Plan, eqn: Any, copies: dict, touched: set, owner: dict, found: dict[Var, str]) -> set:
+    """Name the values in the body of a loop by their names outside; return its results of parameters or their state."""
     pairs = list(zip(body.program.invars, eqn.invars, strict=True))
     inputs = {v: copies[u] for v, u in pairs if isinstance(u, Var) and u in copies}
     made = {v for v, u in pairs if isinstance(u, Var) and u in touched}
@@ -128,4 +139,5 @@ def _name_body(body: Plan, eqn: Any, copies: dict, touched: set, owner: dict, fo
         own = owner.get(u, ())
         if isinstance(v, Var) and len(own) == 1:
             results[v] = next(iter(own))
-    _name(body, inputs, results, made, found)
+    inside = _name(body, inputs, results, made, found)
+    return {u for v, u in zip(body.program.outvars, eqn.outvars, strict=True) if v in inside}
