@@ -96,6 +96,7 @@ def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[States, list[dic
     steps: dict[Any, Tensor] = {}
     options = []
     for group, loaded in zip(optimizer.param_groups, state_dict["param_groups"]):
+        steps.clear()  # as in a fresh state, whose compiled programs a resumed run then finds in the cache
         for param, number in zip(group["params"], loaded["params"]):
             present = optimizer.state.get(param, {})
             entries = state_dict["state"].get(number, {})
@@ -106,7 +107,7 @@ def unpack(optimizer: Any, state_dict: dict[str, Any]) -> tuple[States, list[dic
 
 
 def _load_entry(optimizer: Any, name: str, value: Any, param: Tensor, present: Any, steps: dict[Any, Tensor]) -> Any:
-    """Return a state entry for `param`; parameters of equal step counts share one."""
+    """Return a state entry for `param`; parameters of a group with equal step counts share one."""
     if name == "step":
         count = int(value.item() if hasattr(value, "item") else value)
         key = (run.place_of(param), count)

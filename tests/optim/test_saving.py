@@ -168,3 +168,16 @@ def test_a_loaded_state_does_not_alias_the_one_it_came_from():
     give(params, 1)
     first.step()
     assert second.state[others[0]]["momentum_buffer"].tolist() == before
+
+
+def test_groups_of_a_loaded_state_have_step_counts_of_their_own_as_fresh_ones():
+    def of_two_groups():
+        params = make()
+        return params, optim.Adam([{"params": [param]} for param in params])
+
+    params, fresh = of_two_groups()
+    give(params, 1)
+    fresh.step()
+    _, resumed = of_two_groups()
+    resumed.load_state_dict(fresh.state_dict())
+    assert len(resumed.state_tensors()) == len(fresh.state_tensors()) == 6
