@@ -1,6 +1,7 @@
 """Private names of JAX are there, and those of jaxprs are the public ones."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax.extend.core
 import pytest
@@ -24,7 +25,8 @@ def test_all_jaxpr_classes_are_compared():
 
 def test_attributes_of_private_modules_exist():
     """Attributes that callers take from the modules; an upgrade of JAX that moves one fails here first."""
-    used = """compilation_cache.is_cache_used compiler.get_compile_options config.trace_context config.debug_nans.value
+    used = """compilation_cache.is_cache_used compilation_cache.put_executable_and_time
+    compiler._cache_write compiler.get_compile_options config.trace_context config.debug_nans.value
     core.trace_ctx.trace core._canonicalize_dimension distributed.global_state partial_eval.dce_jaxpr
     core.pytype_aval_mappings pxla.JitGlobalCppCacheKeys
     pxla.cc_shard_arg pxla.MeshExecutableFastpathData source_info_util.current source_info_util.user_context
@@ -42,3 +44,18 @@ def test_private_names_are_imported_in_one_file():
         path.name for path in files if "from jax._src" in path.read_text() or "import jax._src" in path.read_text()
     ]
     assert not found
+
+
+@pytest.mark.parametrize(("platform", "is_local_first", "writes"), [
+    ("cpu", False, True), ("gpu", True, True), ("gpu", False, False),
+])  # fmt: skip
+def test_programs_of_other_ranks_are_cached(platform, is_local_first, writes, monkeypatch):
+    found = []
+    monkeypatch.setattr(jax_private.compiler, "_cache_write", lambda *given: found.append("by JAX"))
+    monkeypatch.setattr(jax_private.compilation_cache, "put_executable_and_time", lambda *given: found.append(given))
+    monkeypatch.setattr(jax_private.distributed.global_state, "process_id", 1)
+    backend = SimpleNamespace(platform=platform)
+    jax_private.cache_programs_of_ranks(is_local_first)
+    jax_private.compiler._cache_write("key", 2.5, "name", backend, "program", [])
+    jax_private.compiler._cache_write("key", 2.5, "name", backend, "program", ["a host callback"])
+    assert found == [("key", "name", "program", backend, 2) if writes else "by JAX", "by JAX"]
