@@ -17,10 +17,18 @@ from scipy import special
 RULES: dict[str, Callable] = {}
 
 
-def rule(*names: str) -> Callable[[Callable], Callable]:
-    """Register a function ``(*arrays, **params)`` for primitives."""
+def rule(*names: str, plain: Callable | None = None, kinds: str = "fc") -> Callable[[Callable], Callable]:
+    """Register a function ``(*arrays, **params)`` for primitives.
+
+    Args:
+        names: of the primitives.
+        plain: a function of the arrays alone that does the same for dtypes of some kinds, but 16-bit floats.
+        kinds: of these dtypes.
+    """
 
     def register(function: Callable) -> Callable:
+        if plain is not None:
+            function.plain = dict.fromkeys(kinds, plain)  # type: ignore[attr-defined]
         for name in names:
             RULES[name] = function
         return function
@@ -28,14 +36,14 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
     return register
 
 
+def plain_of(rule: Callable, dtype: Any) -> Callable | None:
+    """Return the plain function of a rule for a dtype, None if there is none."""
+    return None if is_half(dtype) else getattr(rule, "plain", {}).get(dtype.kind)
+
+
 def is_half(dtype: Any) -> bool:
     """Return whether a dtype is a float of 16 bits or fewer, for which NumPy has no arithmetic of its own."""
     return dtype.itemsize <= 2 and jax.dtypes.issubdtype(dtype, np.floating)
-
-
-def _ignore_params(function: Callable) -> Callable:
-    """Return a rule that ignores the primitive's parameters."""
-    return lambda *arrays, **_: function(*arrays)
 
 
 def _compute_in_float32(function: Callable) -> Callable:
@@ -59,6 +67,36 @@ def _in_float64(function: Callable) -> Callable:
     return compute
 
 
+# XLA's quotient of polynomials of x², 1e-7 from erf for float32: a tenth of the time of SciPy's.
+_ERF_ENDS = np.float32(3.832506856900711)
+_ERF_ABOVE = np.float32((0.00022905065861350646, 0.0034082910107109506, 0.050955695062380861, 0.18520832239976145,
+                         1.128379143519084))  # fmt: skip
+_ERF_BELOW = np.float32((-1.1791602954361697e-7, 0.000023547966471313185, 0.0010179625278914885, 0.014070470171167667,
+                         0.11098505178285362, 0.49746925110067538, 1.0))  # fmt: skip
+_BLOCK = 1 << 13  # elements that stay in a core's cache
+
+
+def _erf(x):
+    if x.dtype != np.float32:
+        return special.erf(x)
+    out = np.ravel(np.clip(x, -_ERF_ENDS, _ERF_ENDS))
+    for start in range(0, out.size, _BLOCK):
+        part = out[start : start + _BLOCK]
+        squares = part * part
+        part *= _polynomial(_ERF_ABOVE, squares)
+        part /= _polynomial(_ERF_BELOW, squares)
+    return out.reshape(x.shape)
+
+
+def _polynomial(coefficients, x):
+    out = x * coefficients[0]
+    out += coefficients[1]
+    for coefficient in coefficients[2:]:
+        out *= x
+        out += coefficient
+    return out
+
+
 _EXACT: dict[str, Callable] = {
     "add": np.add, "add_any": np.add, "sub": np.subtract, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
     "neg": np.negative, "abs": np.abs, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
@@ -71,15 +109,17 @@ _FLOAT: dict[str, Callable] = {
     "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "atan2": np.arctan2, "floor": np.floor, "ceil": np.ceil, "cbrt": np.cbrt,
-    "erf": special.erf, "erfc": special.erfc,
-    "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x),
+    "erf": _erf, "erfc": special.erfc, "rsqrt": lambda x: x.dtype.type(1) / np.sqrt(x),
+    "logistic": lambda x: x.dtype.type(1) / (x.dtype.type(1) + np.exp(-x)),
 }  # fmt: skip
 _SPECIAL: dict[str, Callable] = {
     "erf_inv": special.erfinv, "lgamma": lambda x: np.where(x == -np.inf, np.inf, special.gammaln(x)),
     "bessel_i0e": special.i0e, "bessel_i1e": special.i1e,
 }  # fmt: skip
-RULES |= {name: _ignore_params(function) for name, function in _EXACT.items()}
-RULES |= {name: _compute_in_float32(function) for name, function in _FLOAT.items()}
+for name, function in _EXACT.items():
+    rule(name, plain=function, kinds="biufc")(lambda *arrays, _function=function, **_: _function(*arrays))
+for name, function in _FLOAT.items():
+    rule(name, plain=function)(_compute_in_float32(function))
 RULES |= {name: _in_float64(function) for name, function in _SPECIAL.items()}
 
 
@@ -95,7 +135,7 @@ def copy(x, **_):
     return x
 
 
-@rule("div")
+@rule("div", plain=np.divide)
 def div(x, y, **_):
     if x.dtype.kind not in "iu":
         return _compute_in_float32(np.divide)(x, y)
@@ -104,7 +144,7 @@ def div(x, y, **_):
     return np.where(zero, np.array(-1).astype(x.dtype), quotient)
 
 
-@rule("rem")
+@rule("rem", plain=np.fmod)
 def rem(x, y, **_):
     if x.dtype.kind not in "iu":
         return _compute_in_float32(np.fmod)(x, y)
@@ -181,13 +221,6 @@ def pow_(x, y, **_):
     if x.dtype.kind == "c":
         return np.power(x, y)
     return _compute_in_float32(np.power)(x, y.astype(x.dtype))
-
-
-@rule("logistic")
-def logistic(x, **_):
-    if x.dtype.kind == "c":
-        return 1 / (1 + np.exp(-x))
-    return _compute_in_float32(special.expit)(x)
 
 
 @rule("shift_left")
@@ -287,3 +320,7 @@ def bitcast_convert_type(x, new_dtype, **_):
     if new.itemsize < x.dtype.itemsize:
         return np.ascontiguousarray(x)[..., None].view(new).reshape(*x.shape, x.dtype.itemsize // new.itemsize)
     return np.ascontiguousarray(x).view(new).reshape(x.shape[:-1])
+
+
+# The results of all but this one have the shape that NumPy broadcasts the operands to.
+POINTWISE = frozenset(RULES) - {"bitcast_convert_type"}
