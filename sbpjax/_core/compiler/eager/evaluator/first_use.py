@@ -6,8 +6,8 @@ choices and has the same bits:
     calls = (30 ms + 2 ms an equation) / cost of a call
     cost of a call = 10 us + 5 us an equation or result + 1 ns an element that one reads or writes
 
-`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 1,200th call, a layer norm of 64 x 512
-at its 190th, and what takes as long as compiling it at once.
+`program.cost_of` has the cost of equations. `relu` of 8 x 8 is compiled at its 1,300th call, a layer norm of 64 x 512
+at its 170th, and what takes as long as compiling it at once.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from sbpjax._core.jax_private import ClosedJaxpr, JaxprEqn, Literal, is_symbolic
 from sbpjax._core.ops.own_primitives import LOWERED
 from sbpjax._core.programs.primitives import CALLS
 
-from . import indexing, moves, products, random_bits, reductions  # noqa: F401  they register their rules
+from . import moves, products, random_bits, reductions  # noqa: F401  they register their rules
 from .pointwise import POINTWISE, RULES, plain_of
 
 _STEP_NS = 5e3  # of an equation, and of a result
