@@ -11,9 +11,8 @@ such as the learning rate are inputs of that program: a schedule never compiles 
 * buckets of *rows*: the rule runs on the rows that a batch looked up, and on their state, and on nothing else;
 * a *guarded* update: if a flag is set (a gradient overflowed), everything stays as it is, the step count included.
 
-The rules are optax's transformations where those equal PyTorch's (up to rounding); elsewhere the formula is written
-here: SGD with `dampening`, which optax lacks, and AMSGrad, where PyTorch takes the maximum before the bias correction
-and optax after it. Optax is imported on first use, to keep `import sbpjax` fast.
+Optax's transformations equal most of these rules, but importing optax takes half a second, as long as PyTorch
+for the first steps of a small model; so the formulas are written here. `from_optax` takes any transformation.
 """
 
 from __future__ import annotations
@@ -26,11 +25,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax._core.ops.layers.row_update import NOWHERE, row_update
-from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.dispatch.traced_calls import TracedCall
-
-optax = LazyModule("optax")  # takes as long to import as all of sbpjax
-
 
 Array = jax.Array
 State = dict[str, Array]  # of one parameter, by name
@@ -169,10 +164,12 @@ def _touched_rows(grad: jax.Array) -> jax.Array | None:
 def decay_gradient(p: Array, g: Any, hyper: Hyper, maximize: bool, decay: bool) -> Array:
     """Return the gradient to follow down: negated for a maximum, with L2 decay added."""
     g = -g if maximize else g
-    if decay:
-        transform: Any = optax.add_decayed_weights(hyper["weight_decay"])
-        g, _ = transform.update(g, optax.EmptyState(), p)
-    return g
+    return add_decay(g, p, hyper) if decay else g
+
+
+def add_decay(u: Any, p: Array, hyper: Hyper) -> Array:
+    """Return ``u + weight_decay * p``."""
+    return u + (hyper["weight_decay"] * p).astype(p.dtype)
 
 
 def descend(p: Array, u: Array, lr: Any) -> Array:
@@ -189,13 +186,9 @@ def sgd(
     With `nesterov` the update is ``g + momentum * b``; with `whole_first` the first gradient enters undampened.
     """
     u: Any = decay_gradient(p, g, hyper, maximize, decay)
-    if momentum and not dampening:
-        transform: Any = optax.trace(decay=hyper["momentum"], nesterov=nesterov)
-        u, trace = transform.update(u, optax.TraceState(state["momentum_buffer"]))
-        state = {"momentum_buffer": trace.trace}
-    elif momentum:
-        b, part = state["momentum_buffer"], 1 - hyper["dampening"]
-        if whole_first:  # a state that PyTorch saved has a sum, and no step count
+    if momentum:
+        b, part = state["momentum_buffer"], 1 - hyper["dampening"] if dampening else 1
+        if whole_first and dampening:  # a state that PyTorch saved has a sum, and no step count
             part = jnp.where((step == 1) & ~jnp.any(b), 1.0, part)
         b = (hyper["momentum"] * b + part * u).astype(b.dtype)
         u = u + (hyper["momentum"] * b).astype(u.dtype) if nesterov else b
@@ -214,16 +207,9 @@ def adam(
     the largest v so far.
     """
     g = decay_gradient(p, g, hyper, maximize, decay and not decoupled)
-    u: Any
-    if amsgrad or not correct:
-        u, state = adam_direction(g, state, step, hyper, amsgrad, correct)
-    else:
-        transform: Any = optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["eps"])
-        before: Any = optax.ScaleByAdamState(count=step - 1, mu=state["exp_avg"], nu=state["exp_avg_sq"])
-        u, after = transform.update(g, before)
-        state = {"exp_avg": after.mu, "exp_avg_sq": after.nu}
+    u, state = adam_direction(g, state, step, hyper, amsgrad, correct)
     if decay and decoupled:
-        u, _ = optax.add_decayed_weights(hyper["weight_decay"]).update(u, optax.EmptyState(), p)
+        u = add_decay(u, p, hyper)
     return descend(p, u, hyper["lr"]), state
 
 
@@ -232,7 +218,7 @@ def adam_direction(
 ) -> tuple[Array, State]:
     """Return Adam's direction ``m̂ / (sqrt(v̂) + eps)`` and the new moments."""
     b1, b2, m, v = hyper["beta1"], hyper["beta2"], state["exp_avg"], state["exp_avg_sq"]
-    m, v = (b1 * m + (1 - b1) * g).astype(m.dtype), (b2 * v + (1 - b2) * g * g).astype(v.dtype)
+    m, v = (b1 * m + (1 - b1) * g).astype(m.dtype), (b2 * v + (1 - b2) * (g * g)).astype(v.dtype)
     new = {"exp_avg": m, "exp_avg_sq": v}
     if amsgrad:
         v = new["max_exp_avg_sq"] = jnp.maximum(state["max_exp_avg_sq"], v)
