@@ -5,6 +5,7 @@ import re
 import pytest
 
 from sbpjax._core.inspect.clusters.report import differences, seconds_text
+from sbpjax._core.inspect.display import bytes_text
 from sbpjax.models import Parallel
 from sbpjax.plan import SearchReport, Transformer, explain_costs, machine, main, search
 
@@ -28,6 +29,25 @@ def test_report_names_the_choice_and_three_others(found):
     for other in found.alternatives:
         lost = seconds_text(other.seconds - found.choice.seconds)
         assert f"against {other.layout.text()}: {lost} slower" in text
+
+
+def test_every_size_has_the_price_of_its_neighbours(found):
+    text = str(SearchReport(found))
+    layout, prices = found.choice.layout, 0
+    for name in ("pipeline", "data", "fsdp", "context", "tensor", "micro_batch"):
+        value, label = getattr(layout, name), name.replace("_", "-")
+        if value == 1 and name != "micro_batch":
+            continue
+        (row,) = re.findall(rf"^{label} +{value} .*$", text, re.M)
+        for other in (value // 2, value * 2):
+            if (step := found.fastest.get((name, other))) is not None:
+                assert f"{other}: +{seconds_text(step.seconds - found.choice.seconds)}" in row
+                assert getattr(step.layout, name) == other and step.seconds >= found.choice.seconds
+            elif (name, other) in found.least_bytes:
+                assert f"{other}: needs {bytes_text(found.least_bytes[name, other])}" in row
+                assert found.least_bytes[name, other] > found.limit_bytes
+            prices += f"{other}: " in row
+    assert prices >= 2 and re.search(r"^recompute +\w+ .*(full|none): (\+|needs )", text, re.M)
 
 
 def test_the_layout_is_one_that_the_trainer_takes(found):

@@ -1,7 +1,8 @@
-"""Report of a search over layouts: the choice, where its time and memory go, and why the next best are slower.
+"""Report of a search over layouts: the choice, why each of its sizes, where time and memory go, the next best.
 
 llama-70b on v5p:8x16x16, 512 sequences of 8,192 tokens: 13,686 layouts priced
 choice: fsdp 256 × context 8; micro-batch 2, recompute none: 2.78 s a step, MFU 72 %, 61.1 of 95.0 GB
+context 8 | 1,024 of 8,192 tokens of a sequence | 4: needs 102.3 GB | 16: +0.12 s
 …
 against pipeline 4 × fsdp 512: 0.21 s slower
 +0.30 s  bubble: the pipeline fills and drains
@@ -22,6 +23,7 @@ from sbpjax._core.planner.clusters.step import Step
 
 _MOST = 10
 _REASONS = 4
+_LABELS = {"virtual": "layer groups", "micro_batch": "micro-batch"}
 _COLOURS = {
     "compute": "#1f78b4",
     "memory": "#a6cee3",
@@ -73,6 +75,36 @@ def differences(choice: Step, other: Step) -> list[tuple[float, float, str]]:
     return sorted(((s, b, name) for name, (s, b) in found.items() if s), key=lambda d: -abs(d[0]))
 
 
+def _shares(step: Step) -> dict[str, str]:
+    """Return the part of a rank for every size above one of a layout, and for its options."""
+    layout, model = step.layout, step.model
+    layers, replica = -(-model.layers // layout.pipeline), "a copy of the parameters, its own part of the batch"
+    count, size = step.micro_batches, layout.micro_batch
+    shares = {
+        "slices": replica,
+        "pipeline": f"{layers} of {model.layers} layers",
+        "virtual": "groups of layers on its stage, which shorten the bubble",
+        "data": replica,
+        "fsdp": f"1/{layout.fsdp} of parameters and their state, its own part of the batch",
+        "expert": f"{model.experts // layout.expert} of {model.experts} experts, its own part of the batch",
+        "context": f"{step.length // layout.context:,} of {step.length:,} tokens of each sequence",
+        "tensor": f"{model.heads // layout.tensor} of {model.heads} heads, 1/{layout.tensor} of every matrix",
+    }
+    used = {name: text for name, text in shares.items() if getattr(layout, name) > 1}
+    micro = f"{count:,} micro-batches of {size} sequence{'s' * (size > 1)} a step"
+    return {**used, "micro_batch": micro, "recompute": "what its backward computes again"}
+
+
+def _links(step: Step) -> dict[str, str]:
+    """Return for every axis which links its ranks communicate over."""
+    machine, found, inner = step.machine, {"slices": "data-centre network"}, 1
+    for axis, size in step.layout.sizes().items():
+        inner *= size
+        within = inner <= machine.dims[-1]
+        found[axis] = "torus" if machine.chip.torus else "within a host" if within else "between hosts"
+    return found
+
+
 class SearchReport(DisplayedReport):
     """The report of a search.
 
@@ -91,6 +123,40 @@ class SearchReport(DisplayedReport):
             f"{s.model.name} ({size}) on {s.machine.name} ({chips}), {s.sequences:,} sequences of {s.length:,} tokens: "
             f"{count:,} layouts priced, {self.found.too_large:,} above {self.found.limit_bytes / 1e9:.1f} GB of memory"
         )
+
+    def _choice(self) -> str:
+        s = self.found.choice
+        times: dict[str, float] = {}
+        for c in s.costs():
+            times[c.kind] = times.get(c.kind, 0.0) + c.seconds
+        return (
+            f"choice: {s.layout.text()}\n{seconds_text(s.seconds)} a step, {s.tokens_per_s:,.0f} tokens/s a chip, MFU "
+            f"{s.mfu:.1%}, {bytes_text(peak(s).total)} of {bytes_text(self.found.limit_bytes)} of memory\n"
+            f"time: {', '.join(f'{kind} {t / s.seconds:.1%}' for kind, t in times.items())}"
+        )
+
+    def _sizes(self) -> Table:
+        """Return each size of the choice, what a rank has by it, and the price of the next smaller and larger one."""
+        s, rows = self.found.choice, []
+        links = _links(s)
+        for name, share in _shares(s).items():
+            value = getattr(s.layout, name)
+            values = [v for n, v in self.found.least_bytes if n == name]
+            if isinstance(value, str):
+                others = [self._price(name, v) for v in values if v != value] or [""]
+                rows.append((name, value, "", share, others[0], ""))
+                continue
+            near = max((v for v in values if v < value), default=0), min((v for v in values if v > value), default=0)
+            prices = [self._price(name, v) if v else "" for v in near]
+            rows.append((_LABELS.get(name, name), str(value), links.get(name, ""), share, *prices))
+        return Table(rows, ("", "size", "links", "a rank has", "smaller", "larger"), right=(1,))
+
+    def _price(self, name: str, value: int | str) -> str:
+        """Return the seconds that the fastest layout with another value loses, or the memory that it lacks."""
+        step = self.found.fastest.get((name, value))
+        if step is None:
+            return f"{value}: needs {bytes_text(self.found.least_bytes[name, value])}"
+        return f"{value}: +{seconds_text(step.seconds - self.found.choice.seconds)}"
 
     def _line(self, step: Step) -> tuple[str, ...]:
         return (
@@ -130,19 +196,25 @@ class SearchReport(DisplayedReport):
         if s.layout.precision == "float8":
             rest.append("float8 (nn.Graph has it: config.enable_amp(True, dtype='fp8'))")
         if s.layout.virtual > 1:
-            rest.append(f"{s.layout.virtual} groups of layers on a stage")
-        return text + (f"\nwhich does not set {'; '.join(rest)}" if rest else "")
+            rest.append(f"{s.layout.virtual} groups of layers on a stage (an interleaved schedule)")
+        return text + (f"\nThe trainer has no option for {'; '.join(rest)}." if rest else "")
 
     def _blocks(self) -> Iterable[Any]:
         steps = (self.found.choice, *self.found.alternatives)
         yield self._head()
+        yield self._choice()
+        yield (
+            "why these sizes: the fastest layout that has the next smaller or larger one, all else free",
+            self._sizes(),
+            self._limit(),
+        )
         head = ("layout", "step", "tokens/s a chip", "MFU", "memory")
         yield (
             "the choice, and the best of the next three combinations of axes",
             Table([self._line(s) for s in steps], head, right=(1, 2, 3, 4)),
         )
         yield "where the time of the choice goes", _costs(steps[0])
-        yield _memory(steps[0]), self._limit()
+        yield _memory(steps[0])
         for other in self.found.alternatives:
             yield self._reasons(other)
         yield self._trainer()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sbpjax.errors import PlacementError
@@ -27,6 +27,8 @@ from .transformer import Transformer
 _MICRO = (1, 2, 4, 8, 16, 32)
 _VIRTUAL = (1, 2, 4)
 _ALTERNATIVES = 3
+# What the search varies, in the order in which a report shows it.
+DIMENSIONS = ("pipeline", "virtual", "data", "fsdp", "expert", "context", "tensor", "micro_batch", "recompute")
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Found:
         limit_bytes: the memory limit of a chip.
         candidates: how many layouts were priced.
         too_large: how many more need more memory.
+        fastest: by the name and value of each of `DIMENSIONS`, the fastest step that fits.
+        least_bytes: by the same, the memory of the smallest layout.
     """
 
     choice: Step
@@ -48,6 +52,8 @@ class Found:
     limit_bytes: float
     candidates: int
     too_large: int
+    fastest: Mapping[tuple[str, int | str], Step]
+    least_bytes: Mapping[tuple[str, int | str], float]
 
 
 def search(
@@ -76,12 +82,16 @@ def search(
     """
     limit = machine.chip.memory_bytes if limit_bytes is None else limit_bytes
     best: dict[tuple[str, ...], Step] = {}  # by the axes in use
-    unlimited, smallest = None, math.inf
+    fastest: dict[tuple[str, int | str], Step] = {}
+    least_bytes: dict[tuple[str, int | str], float] = {}
+    unlimited = None
     count = too_large = 0
     for layout in candidates(model, machine, sequences, base or Layout(), recompute):
         step = Step(model, layout, machine, length, sequences)
         needed = peak(step).total
-        smallest = min(smallest, needed)
+        values = [(name, getattr(layout, name)) for name in DIMENSIONS]
+        for key in values:
+            least_bytes[key] = min(needed, least_bytes.get(key, math.inf))
         if unlimited is None or step.seconds < unlimited.seconds:
             unlimited = step
         if needed > limit:
@@ -91,16 +101,19 @@ def search(
         axes = tuple(axis for axis, size in layout.sizes().items() if size > 1)
         if axes not in best or step.seconds < best[axes].seconds:
             best[axes] = step
+        for key in values:
+            if key not in fastest or step.seconds < fastest[key].seconds:
+                fastest[key] = step
     operation = f"search({model.name!r}, machine({machine.name!r}), length={length}, sequences={sequences})"
     if unlimited is None:
         rule = "each rank of the batch has whole sequences, and heads and layers divide over tensor and pipeline"
         raise PlacementError(operation, f"no layout of {machine.chips} chips", rule, "a larger batch, or fewer chips")
     if not best:
-        seen = f"the smallest of {too_large} layouts needs {smallest / 1e9:.1f} GB"
+        seen = f"the smallest of {too_large} layouts needs {min(least_bytes.values()) / 1e9:.1f} GB"
         rule = f"a chip of {machine.name} has {limit / 1e9:.1f} GB"
         raise PlacementError(operation, seen, rule, "more chips, or a smaller batch")
     choice, *others = sorted(best.values(), key=lambda s: s.seconds)
-    return Found(choice, tuple(others[:_ALTERNATIVES]), unlimited, limit, count, too_large)
+    return Found(choice, tuple(others[:_ALTERNATIVES]), unlimited, limit, count, too_large, fastest, least_bytes)
 
 
 def candidates(
