@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,7 @@ _ALIGN = 64
 _CHUNK_BYTES = 1 << 20  # checksum and write go through the cache together
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):  # made in a third of a dataclass's time: a checkpoint of 4,096 processes has millions
     """A shard of a tensor in a file.
 
     Attributes:
@@ -109,8 +109,9 @@ class Files:
         end = 0
         for tensor, start, shape, offset, size, crc in index:
             block = Block(tensor, tuple(start), tuple(shape), offset, size, crc)
-            numbers = (tensor, offset, size, crc, *block.start, *block.shape)
-            if not all(type(n) is int and n >= 0 for n in numbers) or offset != end or len(start) != len(shape):
+            numbers = (tensor, offset, size, crc, *start, *shape)
+            is_valid = set(map(type, numbers)) == {int} and min(numbers) >= 0
+            if not is_valid or offset != end or len(start) != len(shape):
                 raise ValueError(f"a block {block}")
             end += size
             self.blocks.setdefault(tensor, []).append((process, block))
@@ -121,12 +122,13 @@ class Files:
         """Raise a ValueError unless the blocks of a tensor are inside it and as large as it together."""
         count = 0
         for _, block in self.blocks.get(number, []):
-            inside = len(block.shape) == len(shape) and all(
-                s + n <= m for s, n, m in zip(block.start, block.shape, shape, strict=True)
+            size = math.prod(block.shape)
+            inside = len(block.shape) == len(shape) and not any(
+                map(operator.gt, map(operator.add, block.start, block.shape), shape)
             )
-            if not inside or math.prod(block.shape) * itemsize > block.size:
+            if not inside or size * itemsize > block.size:
                 raise ValueError(f"tensor {number} of shape {list(shape)} has a block {block}")
-            count += math.prod(block.shape)
+            count += size
         if count != math.prod(shape):
             raise ValueError(f"tensor {number} of shape {list(shape)} has {count} of its elements")
 

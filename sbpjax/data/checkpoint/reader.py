@@ -13,6 +13,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.runtime import processes
+from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.progress import show_progress
 from sbpjax.errors import CheckpointError
 from sbpjax.sbp import Layout
@@ -79,7 +80,7 @@ class Contents:
             self._check_version(version)
         self._blocks = blocks.Files(self.directory)
         self._described = {n for n in self._files if n.endswith(".json")}
-        with self.reading("its index"):
+        with self.reading("its index"), pause_gc():
             for name in sorted(self._described | {STATE}):
                 self._check(name)
         with self.reading(STATE):
