@@ -21,6 +21,7 @@ of parallelism that a model's tables and this file have to agree on:
     columns                      tensor: each rank has a part of every row of a table
     experts                      expert: each rank has some of a mixture's experts and some of the sequences, whose
                                  tokens go to their experts' ranks and back
+    replicas                     data: each rank has its own copy of the parameters (`train.Replicas`)
 
 A new logical axis is a new rule: ``Parallel(..., axis_rules=AXIS_RULES | {"classes": "tensor"})``.
 """
@@ -53,6 +54,7 @@ AXIS_RULES: Mapping[str, str | None] = {
     "width": "fsdp",
     "rows": "fsdp",
     "columns": "tensor",
+    "replicas": "data",
     "whole": None,
 }
 

@@ -6,6 +6,7 @@
 `data/` is light: worker processes of a loader import it without JAX.
 """
 
+from .compressed_gradients import CompressedGradients as CompressedGradients
 from .gradient_guard import GradientGuard as GradientGuard
 from .hooks import Average as Average
 from .hooks import Checkpoints as Checkpoints
@@ -17,6 +18,8 @@ from .hooks import ReplicaCheck as ReplicaCheck
 from .hooks import TargetMetric as TargetMetric
 from .hooks import Trace as Trace
 from .load_run import load_run as load_run
+from .local_updates import OuterStep as OuterStep
+from .local_updates import Replicas as Replicas
 from .step import StepOptions as StepOptions
 from .trainer import Trainer as Trainer
 from .trainer import parameter_groups as parameter_groups

@@ -40,9 +40,11 @@ from sbpjax.models.parallelize import Sharding, sharding_of
 
 from . import batches
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
+from .compressed_gradients import CompressedGradients
 from .disk import run_on_rank_0
 from .gradient_guard import GradientGuard, GuardMonitor
 from .hooks import Checkpoints, Evaluation, Hook, Log
+from .local_updates import Replicas
 from .run_lock import RunLock
 from .step import Loss, StepOptions, TrainStep, call, inputs_of
 from .writers import JsonLines, Writer, console_writer
@@ -57,8 +59,9 @@ def parameter_groups(model: nn.Module) -> Groups:
         >>> [len(group["params"]) for group in flow.train.parameter_groups(flow.nn.Linear(2, 3))]
         [1, 1]
     """
-    matrices = [p for p in model.parameters() if p.requires_grad and p.ndim > 1]
-    others = [p for p in model.parameters() if p.requires_grad and p.ndim <= 1]
+    vector = 2 if isinstance(model, Replicas) else 1  # dims: those of replicas are stacked
+    matrices = [p for p in model.parameters() if p.requires_grad and p.ndim > vector]
+    others = [p for p in model.parameters() if p.requires_grad and p.ndim <= vector]
     groups: Groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
     return [group for group in groups if group["params"]]
 
@@ -416,6 +419,8 @@ def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto
     if auto:
         model.to_global(spec.placement, [flow.sbp.broadcast] * len(spec.axes))
         return None
+    if isinstance(model, (Replicas, CompressedGradients)):
+        return model.lay_out(spec, sharding)
     if sharding is None:
         try:
             sharding = sharding_of(model)
