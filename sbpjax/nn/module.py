@@ -159,6 +159,9 @@ class Module(PlacementMethods, HookMethods, _state.ExtraState):
             tensor: the buffer; None keeps the name without a tensor.
             persistent: whether it belongs to `state_dict`.
         """
+        if getattr(tensor, "is_sparse", False) and not persistent:
+            self.__dict__[name] = tensor  # a pair of tensors, and none of the module's state
+            return
         _names.check_name(self, name, self._table_of("_buffers", "buffer"), "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise _names.wrong_kind_error(self, name, tensor, "buffer")

@@ -169,6 +169,19 @@ def test_pieces_that_libraries_import(torch):
         torch.ops.aten._no_such_op(torch.ones(1))
 
 
+def test_private_names_that_libraries_import(torch):
+    from torch.cuda import _lazy_call, comm
+    from torch.distributed.distributed_c10d import _get_global_rank
+    from torch.utils.checkpoint import detach_variable
+
+    x = torch.ones(2, requires_grad=True)
+    found, other = detach_variable((x * 2, 3))
+    assert found.is_leaf and found.requires_grad and other == 3
+    called = []
+    _lazy_call(lambda: called.append(1))
+    assert called == [1] and len(comm.scatter(x, [0, 1])) == 2 and _get_global_rank(None, 0) == 0
+
+
 class _Centred:
     """Rows that a module maps, as torchvision's transforms do."""
 

@@ -82,6 +82,15 @@ def test_a_dense_matrix_becomes_sparse_and_is_transposed(torch):
     assert torch.spmm(a, torch.ones(2, 1)).tolist() == [[2.0], [3.0], [1.0]]
 
 
+def test_a_sparse_buffer_outside_the_state_is_kept_as_it_is(alias):
+    torch, module = alias, alias.nn.Module()
+    for n in (2, 3):
+        module.register_buffer("mask", torch.eye(n).to_sparse(), persistent=False)
+    assert module.mask.indices().shape == (2, 3) and not module.state_dict() and module.to(torch.float64) is module
+    with pytest.raises(TypeError, match="cannot assign 'SparseTensor' as buffer"):
+        module.register_buffer("saved", torch.eye(2).to_sparse())
+
+
 def test_factors_that_do_not_fit_are_refused(alias):
     torch, a = alias, alias.eye(3).to_sparse()
     with pytest.raises(RuntimeError, match="cannot be multiplied"):

@@ -23,6 +23,17 @@ class Bag(list):
     pass
 
 
+@dataclasses.dataclass
+class Output(OrderedDict):
+    """As the outputs of models in diffusers: a dict, whose fields are its items."""
+
+    sample: object
+    extra: object = None
+
+    def __post_init__(self):
+        self.update({k: v for k, v in vars(self).items() if v is not None})
+
+
 X, Y = flow.ones(2), flow.zeros(3)
 VALUES = {
     "tensor": X,
@@ -35,6 +46,7 @@ VALUES = {
     "namedtuple": Pair(X, Pair(1, None)),
     "dataclass": Batch(X),
     "subclass": Bag([X, 2]),
+    "dict with fields": Output(X),
     "dataclass without a tensor": Batch(1, 2),
 }
 

@@ -177,7 +177,7 @@ ANSWERS: dict[str, dict[Callable, str]] = {
         synchronize: "synchronize",
         contextlib.nullcontext: "current_stream stream",
     },
-    "cuda": {return_false: "is_current_stream_capturing"},
+    "cuda": {return_false: "is_current_stream_capturing", lambda call, **_: call(): "_lazy_call"},
     "dynamo": {return_false: "is_compile_supported"},
     "functional": {call: "handle_torch_function"},
     "fx": {return_argument: "wrap", bool: "guard_or_false guard_or_true statically_known_true"},

@@ -84,7 +84,8 @@ _ONLY = {
     f"{_NAMES}.older.futures": "futures",
     f"{_NAMES}.older.benchmark": "utils.benchmark",
     f"{_NAMES}.older.tensorboard": "utils.tensorboard utils.tensorboard.writer",
-    f"{_NAMES}.older.scatter_gather": "nn.parallel.scatter_gather nn.parallel.replicate nn.parallel.parallel_apply",
+    f"{_NAMES}.older.scatter_gather": "nn.parallel.scatter_gather nn.parallel.replicate nn.parallel.parallel_apply "
+    "cuda.comm",
     f"{_NAMES}.older.autograd_profiler": "autograd.profiler",
     f"{_NO_EFFECT}.config": "__config__",
     f"{_NAMES}.signal": "signal",

@@ -102,7 +102,8 @@ def _unflatten(structure: Any, leaves) -> Any:
     if issubclass(kind, defaultdict):
         return kind(keys[0], zip(keys[1:], values, strict=True))
     if issubclass(kind, dict):
-        return kind(zip(keys, values, strict=True))
+        items = dict(zip(keys, values, strict=True))
+        return kind(**items) if dataclasses.is_dataclass(kind) else kind(items)  # outputs of models are both
     if issubclass(kind, tuple):
         return kind(*values) if hasattr(kind, "_fields") else kind(values)
     if issubclass(kind, list):

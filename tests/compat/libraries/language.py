@@ -42,7 +42,7 @@ def _pad(rows):
     }
 
 
-def _trainer(model, folder, rows, steps=20, **options):
+def _trainer(model, folder, rows, steps=20, batch=4, **options):
     from transformers import Trainer, TrainingArguments
 
     class InOrder(Trainer):
@@ -50,7 +50,7 @@ def _trainer(model, folder, rows, steps=20, **options):
             return torch.utils.data.SequentialSampler(self.train_dataset)
 
     arguments = TrainingArguments(
-        folder, max_steps=steps, per_device_train_batch_size=4, learning_rate=1e-3, logging_steps=1, report_to=[],
+        folder, max_steps=steps, per_device_train_batch_size=batch, learning_rate=1e-3, logging_steps=1, report_to=[],
         save_steps=10, disable_tqdm=True, use_cpu=True, **options,
     )  # fmt: skip
     return InOrder(model=model, args=arguments, train_dataset=rows, eval_dataset=rows, data_collator=_pad)
@@ -129,16 +129,19 @@ def peft_dora():
     return losses + [len(state)] + digest(state[sorted(state)[0]])
 
 
-def trainer_t5():
-    """T5 under the Trainer: 20 losses and a generated sequence."""
+def _t5():
     from transformers import T5Config, T5ForConditionalGeneration
 
     config = T5Config(
         vocab_size=90, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, dropout_rate=0.0,
         decoder_start_token_id=0, pad_token_id=0,
     )  # fmt: skip
-    model = fill(T5ForConditionalGeneration(config))
-    rows = _Rows(24, 5)
+    return fill(T5ForConditionalGeneration(config))
+
+
+def trainer_t5():
+    """T5 under the Trainer: 20 losses and a generated sequence."""
+    model, rows = _t5(), _Rows(24, 5)
     with tempfile.TemporaryDirectory() as folder:
         trainer = _trainer(model, folder, rows)
         trainer.train()

@@ -44,6 +44,10 @@ PROGRAMS = {
     "attributions": ("research", "captum"),
     "ignite_engine": ("research", "pytorch-ignite"),
     "differential_equations": ("research", "torchdiffeq"),
+    "whisper_model": ("repositories", "openai-whisper"),
+    "navit_model": ("repositories", "vit-pytorch"),
+    "denoising_diffusion": ("repositories", "denoising-diffusion-pytorch"),
+    "fairscale_layers": ("repositories", "fairscale"),
 }
 
 

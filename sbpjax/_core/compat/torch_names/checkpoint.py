@@ -7,6 +7,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
+from sbpjax._core.tensor import Tensor
 from sbpjax._core.tracing.checkpoint import checkpoint as _checkpoint
 from sbpjax._core.tracing.segments import checkpoint_sequential as _checkpoint_sequential
 from sbpjax.errors import CheckpointError as CheckpointError
@@ -83,6 +84,11 @@ def get_device_states(*args: Any) -> tuple[list, list]:
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
     """Do nothing: `torch.set_rng_state` sets the state of the one generator."""
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the arguments, tensors among them detached: leaves that require gradients as before."""
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
 
 
 class CheckpointPolicy(enum.Enum):

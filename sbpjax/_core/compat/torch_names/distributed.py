@@ -69,6 +69,9 @@ def get_global_rank(group: ProcessGroup | None, group_rank: int) -> int:
     return group_of(group).ranks[group_rank]
 
 
+_get_global_rank = get_global_rank
+
+
 def _get_default_group() -> ProcessGroup:
     """Return the group of all ranks."""
     return group_of(None)

@@ -19,6 +19,7 @@ import jax
 
 from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tracing.tree import split_tensors
 from sbpjax.distributed.data_parallel import split_inputs
 from sbpjax.distributed.global_view import to_local as all_to_local
 from sbpjax.errors import OpValueError
@@ -61,11 +62,8 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.to(dtype) if value.is_floating_point() else value
-    if isinstance(value, dict):
-        return {k: _cast(v, dtype) for k, v in value.items()}
-    return type(value)(_cast(v, dtype) for v in value) if type(value) in (list, tuple) else value
+    tensors, skeleton = split_tensors(value)
+    return skeleton.filled([x.to(dtype) if x.is_floating_point() else x for x in tensors])
 
 
 class _Gathered:
