@@ -6,7 +6,7 @@ python -m tests.compat.libraries.page
 import json
 from pathlib import Path
 
-from tests.compat.libraries.run import PROGRAMS, RESULTS, TOLERANCE
+from tests.compat.libraries.run import EXPECTED, PROGRAMS, RESULTS, TOLERANCE
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "libraries.md"
 ABOUT = {
@@ -43,7 +43,8 @@ HEAD = """# Libraries of PyTorch that run
 These libraries run under `python -m sbpjax.run --as torch` as pip installs them, nothing changed. Each row is a small
 program with the same weights and inputs as in PyTorch 2.13; the difference is the largest one of all its numbers,
 relative above 1. The programs run in an environment without PyTorch, and beside PyTorch for CPUs; {tolerance:g} is
-allowed.
+allowed. The last column has the CPU seconds of the first two training steps of a program's models, compiling included,
+and PyTorch's in brackets.
 
 """
 TAIL = """
@@ -74,13 +75,19 @@ The rows are written by `python -m tests.compat.libraries.run --results free` in
 def text():
     """Return the page."""
     results = json.loads(RESULTS.read_text())
-    lines = ["| libraries | program | without PyTorch | beside it |", "|---|---|---|---|"]
+    expected = json.loads(EXPECTED.read_text())
+    lines = ["| libraries | program | without PyTorch | beside it | two steps |", "|---|---|---|---|---|"]
     for name in PROGRAMS:
         row = results[name]
         libraries = ", ".join(f"{library} {version}" for library, version in row["versions"].items())
         cells = [_cell(row.get(where, {})) for where in ("free", "beside")]
-        lines.append(f"| {libraries} | {ABOUT[name]} | {cells[0]} | {cells[1]} |")
+        lines.append(f"| {libraries} | {ABOUT[name]} | {cells[0]} | {cells[1]} | {_times(row, expected[name])} |")
     return HEAD.format(tolerance=TOLERANCE) + "\n".join(lines) + "\n" + TAIL
+
+
+def _times(row, expected):
+    ours, theirs = row.get("beside", {}).get("two_steps_s"), expected.get("two_steps_s")
+    return f"{ours} ({theirs})" if ours and theirs else ""
 
 
 def _cell(found):

@@ -84,5 +84,23 @@ def test_graph_on_eight_devices(name):
     assert not made.returncode, made.stderr[-3000:]
 
 
+@needs_libraries
+@pytest.mark.exhaustive
+def test_two_processes_train_as_one_with_the_whole_batch():
+    launcher = ["sbpjax.distributed.launch", "--port", "0", "--nproc_per_node", "2", "--cpu_devices", "1", "-m"]
+    given = {"PYTHONPATH": os.pathsep.join(map(str, (FOLDER, ROOT))), "HF_HUB_OFFLINE": "1", "JAX_PLATFORMS": "cpu"}
+    env = {k: v for k, v in {**os.environ, **given}.items() if k not in ("NPROC", "SBPJAX_CPU_DEVICES", "XLA_FLAGS")}
+    found = []
+    for start in ([], launcher):
+        command = [sys.executable, "-m", *start, "tests.compat.libraries.processes", "8"]
+        made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=3600)
+        assert "LOSSES " in made.stdout, made.stderr[-3000:]
+        found.append(json.loads(made.stdout.partition("LOSSES ")[2].splitlines()[0]))
+    one, two = found
+    assert two["loop"] == pytest.approx(one["loop"], abs=TOLERANCE)
+    # transformers 5.23 logs the sum over processes for BERT, with PyTorch too
+    assert two["trainer"] == pytest.approx([2 * loss for loss in one["trainer"]], abs=TOLERANCE)
+
+
 def test_page_is_in_step():
     assert page.PAGE.read_text() == page.text(), "write it anew: python -m tests.compat.libraries.page"
