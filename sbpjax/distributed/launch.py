@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
+import shutil
 import signal
 import socket
 import sys
@@ -146,6 +147,7 @@ class Launcher(RankProcesses):
         finally:
             self.stop(0.0)
             self._tie.close()
+            shutil.rmtree(self.snapshots, ignore_errors=True)
             for number, handler in before.items():
                 signal.signal(number, handler)
 

@@ -15,9 +15,11 @@ from __future__ import annotations
 import collections
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -25,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sbpjax._core.runtime import parent_death
+from sbpjax._core.serialization import signing
 
 EXIT_RESTART = 75  # EX_TEMPFAIL of sysexits.h: "try again later"
 # Gloo prints it for every process and every group of them (jaxlib 0.10.2), and no setting of its own turns it off. It
@@ -36,6 +39,7 @@ _PIECES = re.compile(
     r"\d*(?:(?:\[Gloo\] Rank | is connected to | peer ranks\. |Expected number of connected peer ranks is : )\d*)+"
 )
 _KEPT_LINES = 20
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
 _SILENCE_S, _DRAIN_S = 5.0, 60.0  # of output that a process left: how long none may come, how long it may take
 
 
@@ -100,6 +104,9 @@ class RankProcesses:
     Args:
         options: the options of the launcher, see `launch.parser`.
         environment: additional variables of the processes.
+
+    Attributes:
+        snapshots: the folder in memory in which the trainer's snapshots outlive the ranks.
     """
 
     def __init__(self, options, environment: dict[str, str] | None = None) -> None:
@@ -107,6 +114,7 @@ class RankProcesses:
         self.environment = environment or {}
         self.ranks: list[Rank] = []
         self.world_size = 1
+        self.snapshots = str(signing.private_folder(f"{_MEMORY}/sbpjax-{os.getuid()}") / secrets.token_hex(8))
         self._lock = threading.Lock()
         self._tie: Any = None
 
@@ -129,6 +137,7 @@ class RankProcesses:
             LOCAL_RANK=str(local),
             LOCAL_WORLD_SIZE=str(o.nproc_per_node),
             SBPJAX_LAUNCHED=str(os.getpid()),
+            SBPJAX_SNAPSHOT_DIR=self.snapshots,
             PYTHONUNBUFFERED="1",
         )
         if o.timeout is not None:

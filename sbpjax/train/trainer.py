@@ -43,7 +43,7 @@ from .checks import check_batch, check_data, check_kinds, check_loss, check_toke
 from .compressed_gradients import CompressedGradients
 from .disk import run_on_rank_0
 from .gradient_guard import GradientGuard, GuardMonitor
-from .hooks import Checkpoints, Evaluation, Hook, Log
+from .hooks import Checkpoints, Evaluation, Hook, Log, Snapshots
 from .local_updates import Replicas
 from .run_lock import RunLock
 from .step import Loss, StepOptions, TrainStep, call, inputs_of
@@ -358,7 +358,9 @@ class Trainer:
         return found
 
     def resume(self, step: int | None = None) -> bool:
-        """Restore the latest checkpoint of `out`; return whether there is one. All processes call it.
+        """Restore the latest checkpoint of `out`, or a later snapshot; return whether there is one.
+
+        All processes call it.
 
         Args:
             step: the step of another checkpoint instead.
@@ -370,9 +372,13 @@ class Trainer:
         if hook is None:
             rule = "checkpoints are written by a hook"
             raise TrainError("trainer.resume()", "no Checkpoints among hooks", rule, "hooks=[Checkpoints(every=500)]")
-        if self.out is not None and not (self.out / "checkpoints").exists():
+        snapshots = next((hook for hook in self.hooks if isinstance(hook, Snapshots)), None)
+        if self.out is not None and not (self.out / "checkpoints").exists() and snapshots is None:
             return False
-        return hook.manager(self).restore(step, into=self.state()) is not None
+        manager = hook.manager(self)
+        if snapshots is not None and step is None and snapshots.restore(self, manager.latest() or 0):
+            return True
+        return manager.restore(step, into=self.state()) is not None
 
 
 class _Position:

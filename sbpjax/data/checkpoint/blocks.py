@@ -93,10 +93,12 @@ class Files:
     Attributes:
         directory: the checkpoint.
         blocks: by tensor number, its blocks and the process that wrote each.
+        folders: where the files of a process are, if not in `directory`.
     """
 
     directory: Path
     blocks: dict[int, list[tuple[int, Block]]] = field(default_factory=dict)
+    folders: dict[int, Path] = field(default_factory=dict)
     _maps: dict[int, Any] = field(default_factory=dict)
 
     def add(self, process: int, index: Any) -> None:
@@ -105,7 +107,7 @@ class Files:
         Raises:
             ValueError, TypeError: the index is invalid, or does not fit its file.
         """
-        length = (self.directory / names(process)[0]).stat().st_size
+        length = self._data_path(process).stat().st_size
         end = 0
         for tensor, start, shape, offset, size, crc in index:
             block = Block(tensor, tuple(start), tuple(shape), offset, size, crc)
@@ -162,5 +164,8 @@ class Files:
 
     def _map(self, process: int) -> np.ndarray:
         if process not in self._maps:
-            self._maps[process] = np.memmap(self.directory / names(process)[0], np.uint8, "r")
+            self._maps[process] = np.memmap(self._data_path(process), np.uint8, "r")
         return self._maps[process]
+
+    def _data_path(self, process: int) -> Path:
+        return self.folders.get(process, self.directory) / names(process)[0]

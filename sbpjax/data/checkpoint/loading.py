@@ -79,7 +79,30 @@ def load(
 
     def open_contents() -> tuple[Contents, Any]:
         found = Contents(path)
-        return found, found.state if part is None else _part(found, part)
+        return found, found.state if part is None else part_of(found, part)
+
+    (contents, state), gathered = run_collectively(
+        "loading a checkpoint", open_contents, lambda found: [str(found[0].directory)]
+    )
+    _check_same_request(gathered)
+    if check:
+        contents.verify()
+    return load_contents(contents, state, into, placement, sbp, pattern, part, strict, cast, device)
+
+
+def load_contents(
+    contents: Contents,
+    state: Any,
+    into: Any = None,
+    placement: Placement | None = None,
+    sbp: Any = None,
+    pattern: str | list[str] | None = None,
+    part: str | None = None,
+    strict: bool = True,
+    cast: bool = False,
+    device: Any = None,
+) -> Any:
+    """Load a checkpoint whose reader is at hand, and ``state`` of its structure; see `load`."""
 
     def plan_layouts() -> tuple[dict[str, Layout | None], RestorePlan | None, Finish | None]:
         names = {n: n for n in contents.tensors}
@@ -95,12 +118,6 @@ def load(
             raise error
         return fit.targets, fit, done
 
-    (contents, state), gathered = run_collectively(
-        "loading a checkpoint", open_contents, lambda found: [str(found[0].directory)]
-    )
-    _check_same_request(gathered)
-    if check:
-        contents.verify()
     (targets, fit, done), gathered = run_collectively(
         "loading a checkpoint", plan_layouts, lambda made: [f"{n} as {t}" for n, t in made[0].items()]
     )
@@ -123,7 +140,7 @@ def load(
     return fit.finish(done, arrays, make)
 
 
-def _part(contents: Contents, part: str) -> Any:
+def part_of(contents: Contents, part: str) -> Any:
     """Return the structure under a key of the saved dict."""
     found = entries_of(contents.state) or {}
     if part not in found:

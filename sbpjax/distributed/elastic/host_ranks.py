@@ -36,11 +36,15 @@ class HostRanks(RankProcesses):
     Args:
         options: the options of the launcher.
         key: of the job.
+        node: the index of this host.
     """
 
-    def __init__(self, options, key: bytes) -> None:
+    def __init__(self, options, key: bytes, node: int) -> None:
         super().__init__(options)
         self._key = key
+        # The same name after a restart of the launcher.
+        name = f"{signing.derive_key(key, 'snapshots').hex()[:16]}-{node}"
+        self.snapshots = os.path.join(os.path.dirname(self.snapshots), name)
         self._folder = tempfile.mkdtemp(prefix="sbpjax-ranks-")
         self._lease = os.path.join(self._folder, "lease")
         self._failed: Rank | None = None
@@ -113,6 +117,7 @@ class HostRanks(RankProcesses):
             probe.bind(("", 0))
             return probe.getsockname()[1]
 
-    def close(self) -> None:
-        """Remove the lease."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+    def close(self, *, is_over: bool = True) -> None:
+        """Remove the lease, and the snapshots of a job that is over."""
+        for folder in (self._folder, *([self.snapshots] if is_over else ())):
+            shutil.rmtree(folder, ignore_errors=True)

@@ -22,6 +22,7 @@ from sbpjax.errors import DistributedError
 from . import channel as channels
 from .agent import Agent
 from .host_ranks import HostRanks
+from .leader import EXIT_RESTART
 from .settings import Settings
 
 _NODE_VARIABLES = ("SLURM_NODEID", "JOB_COMPLETION_INDEX")  # of Slurm's tasks, and of Kubernetes' indexed jobs
@@ -42,12 +43,14 @@ def run(options: argparse.Namespace) -> int:
         os.environ[signing.SECRET_FILE] = os.path.abspath(options.secret_file)
     key = signing.derive_key(signing.job_key(), "elastic")
     settings = make_settings(options, key)
-    ranks = HostRanks(options, key)
+    ranks = HostRanks(options, key, settings.node)
     agent = Agent(settings, ranks, ranks.log)
+    code = EXIT_RESTART
     try:
-        return asyncio.run(_run_agent(agent))
+        code = asyncio.run(_run_agent(agent))
     finally:
-        ranks.close()
+        ranks.close(is_over=code != EXIT_RESTART)
+    return code
 
 
 async def _run_agent(agent: Agent) -> int:

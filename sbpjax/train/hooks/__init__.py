@@ -1,4 +1,4 @@
-"""Hooks of the training loop: evaluation, checkpoints, logging, early stopping, averaging, checks, tracing."""
+"""Hooks of the training loop: evaluation, checkpoints, snapshots, logging, early stopping, averages, checks, traces."""
 
 from .average import Average as Average
 from .checkpoints import Checkpoints as Checkpoints
@@ -8,4 +8,5 @@ from .evaluation import Evaluation as Evaluation
 from .hook import Hook as Hook
 from .log import Log as Log
 from .replicas import ReplicaCheck as ReplicaCheck
+from .snapshots import Snapshots as Snapshots
 from .trace import Trace as Trace

@@ -21,7 +21,7 @@ def make(tmp_path):
 
     def start(text, lease_s=60.0, epoch=EPOCH):
         words = ["--nproc_per_node", "2", "--no_python", "sh", "-c", f"cd {tmp_path}; {text}"]
-        ranks = HostRanks(launch.parser().parse_args(words), b"k" * 32)
+        ranks = HostRanks(launch.parser().parse_args(words), b"k" * 32, 4)
         made.append(ranks)
         ranks.extend(time.monotonic() + lease_s)
         ranks.start(epoch, epoch.hosts[1])

@@ -1,0 +1,219 @@
+"""Snapshots: copies of a state in the memory of its hosts, which outlive the processes.
+
+    folder/step_000000300.2/00000/     the parts that process 0 wrote in the job's epoch 2: a checkpoint of its own
+    folder/step_000000300.2/00001/     those of process 1, on the same host
+
+Each process writes its piece alone, so nothing is exchanged while the run goes on. Of the devices of a host that hold
+the same part, the process of the first one writes it: every host has a copy of a replicated state. A piece is written
+to a name with ``.partial`` and renamed. On restoring, the processes agree on the freshest generation whose pieces cover
+the state together; a host that lacks a part receives it from one that has it.
+
+    host 0: 0 1      host 1: 2 3      pieces of generation step 300, parameters replicated, moments split over 4
+    host 0: 0 1      host 1 is new    moments 2 and 3 are lost: the generation is not complete, the disk's is taken
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime import processes
+from sbpjax._core.serialization import signing
+from sbpjax._core.tensor.handle.tensor import Tensor
+from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
+from sbpjax.errors import CheckpointError
+
+from . import blocks, manifest, tree
+from .loading import load_contents, part_of
+from .reader import Contents
+from .saving import facts_of, stored_layout
+
+GENERATION = re.compile(r"step_(\d{9})\.(\d+)$")
+KEPT = 2  # complete generations; one more is being written
+_copy_all = jax.jit(lambda arrays: [jnp.copy(x) for x in arrays])
+
+
+class Snapshots:
+    """Snapshots of one run on this host.
+
+    Args:
+        folder: in memory, of this host; all its processes have the same.
+        epoch: of the job, so that the pieces of a step that is done again are not mixed with those of before.
+        host_ranks: the ranks of the processes on this host.
+
+    Attributes:
+        bytes: the size of this process's latest piece.
+    """
+
+    def __init__(self, folder: Path, epoch: int, host_ranks: range) -> None:
+        signing.private_folder(folder)
+        self.folder, self.epoch, self.host_ranks = folder, epoch, host_ranks
+        self.bytes = 0
+        self._written: list[str] = []
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+
+    def remove_other_runs(self, name: re.Pattern) -> None:
+        """Remove the folders beside this one that have names of runs."""
+        for other in self.folder.parent.iterdir():
+            if other != self.folder and name.fullmatch(other.name):
+                shutil.rmtree(other, ignore_errors=True)
+
+    def save(self, step: int, state: Any) -> None:
+        """Copy a state; all processes call it. The devices copy in their own time, a thread copies to the host.
+
+        Raises:
+            CheckpointError: the previous snapshot could not be written.
+        """
+        self.wait()
+        structure, found = tree.pack(state)
+        facts = {"version": manifest.VERSION, "tensors": {n: facts_of(x) for n, x in found.items()}, "state": structure}
+        parts = [part for number, value in enumerate(found.values()) for part in self._parts(number, value)]
+        by_device: dict[Any, list[int]] = {}
+        for i, (_, _, value) in enumerate(parts):
+            if isinstance(value, jax.Array):
+                by_device.setdefault(value.sharding, []).append(i)
+        for places in by_device.values():  # the next step may overwrite the arrays, but not these copies
+            for i, copy in zip(places, _copy_all([parts[i][2] for i in places]), strict=True):
+                parts[i] = (*parts[i][:2], copy)
+        name = f"step_{step:09d}.{self.epoch}"
+        self._thread = threading.Thread(target=self._write, args=(name, json.dumps(facts), parts), name=name)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait for the snapshot that is being written; errors as of `save`."""
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            seen = f"{type(error).__name__}: {error}"
+            fix = "fewer or smaller snapshots, or a larger /dev/shm"
+            raise CheckpointError(f"writing a snapshot into {self.folder}", seen, "it fits into the memory there", fix)
+
+    def _parts(self, number: int, value: Any) -> list[tuple[int, tuple[int, ...], Any]]:
+        """Return the parts of a tensor that this process writes."""
+        world = processes.current()
+        if isinstance(value, Tensor):
+            refresh_tensor(value)
+        layout = value.layout if isinstance(value, Tensor) else None
+        if layout is None:
+            if world.rank != self.host_ranks[0]:
+                return []
+            array = payload(value) if isinstance(value, Tensor) else np.array(value)
+            return [(number, (0,) * array.ndim, array)]
+        even = stored_layout(layout)
+        array, _ = conversions.convert(payload(value), layout, even.placement, even.sbp)
+        first: dict[tuple, Any] = {}  # of each part, its first device on this host
+        for device, index in array.sharding.devices_indices_map(array.shape).items():
+            if world.owner(device) in self.host_ranks:
+                first.setdefault(_start(index), device)
+        mine = [s for s in array.addressable_shards if first[_start(s.index)] == s.device]
+        return [(number, _start(s.index), s.data) for s in mine if s.data.size]
+
+    def _write(self, name: str, facts: str, parts: list) -> None:
+        try:
+            rank = processes.current().rank
+            values = [(number, start, np.asarray(value)) for number, start, value in parts]
+            # All processes have taken this step, so they have begun this snapshot or are about to, and have completed
+            # the one before the last.
+            for old in self._written[:-KEPT]:
+                shutil.rmtree(self.folder / old / f"{rank:05d}", ignore_errors=True)
+                with contextlib.suppress(OSError):  # others have pieces there
+                    (self.folder / old).rmdir()
+            if len(self._written) == KEPT and rank == self.host_ranks[0]:
+                for other in [n for n in self._names() if int(n.rpartition(".")[2]) < self.epoch]:
+                    shutil.rmtree(self.folder / other, ignore_errors=True)
+            piece = self.folder / name / f"{rank:05d}"
+            partial = piece.with_suffix(".partial")
+            for leftover in (partial, piece):
+                shutil.rmtree(leftover, ignore_errors=True)
+            (partial / blocks.ARRAYS).mkdir(parents=True, mode=0o700)
+            manifest.write_text(partial / manifest.STATE, facts)
+            blocks.write(partial, rank, values)
+            manifest.write(partial)
+            partial.rename(piece)
+            self.bytes = sum(file.stat().st_size for file in piece.rglob("*") if file.is_file())
+            self._written = [*self._written[-KEPT:], name]
+        except BaseException as error:  # raised by `wait`
+            self._error = error
+
+    # -- restoring ----
+
+    def latest(self, before: int | None = None) -> tuple[int, Contents] | None:
+        """Return the step and the reader of the freshest generation that every host has, None without one.
+
+        All processes call it.
+
+        Args:
+            before: only of steps below it.
+        """
+        self.wait()
+        mine = {name: contents for name in self._names() if (contents := self._open(name)) is not None}
+        gathered = processes.current().exchange("looking for snapshots", sorted(mine))
+        common = set.intersection(*map(set, gathered.values()))
+        steps = [(int(m[1]), int(m[2]), name) for name in common if (m := GENERATION.match(name))]
+        steps = [found for found in steps if before is None or found[0] < before]
+        if not steps:
+            return None
+        step, _, name = max(steps)
+        return step, mine[name]
+
+    def _names(self) -> list[str]:
+        return [path.name for path in self.folder.iterdir() if GENERATION.match(path.name)]
+
+    def _open(self, name: str) -> Contents | None:
+        """Return the reader of a generation, None if pieces are missing or damaged."""
+        pieces = sorted(path for path in (self.folder / name).iterdir() if path.name.isdecimal())
+        try:
+            return _Pieces(pieces) if pieces else None
+        except CheckpointError:
+            return None
+
+
+def restore(contents: Contents, into: dict[str, Any]) -> None:
+    """Load the entries of a snapshot that a state has; all processes call it."""
+    for name, target in into.items():
+        load_contents(contents, part_of(contents, name), target, part=name)
+
+
+class _Pieces(Contents):
+    """Reader of the pieces of a generation.
+
+    Raises:
+        CheckpointError: they do not cover the state, or one is damaged.
+    """
+
+    def __init__(self, pieces: list[Path]) -> None:
+        self.directory = pieces[0].parent
+        self._blocks = blocks.Files(self.directory, folders={int(piece.name): piece for piece in pieces})
+        with self.reading("its pieces"):
+            for piece in pieces:
+                version, files = manifest.read(piece)
+                self._check_version(version)
+                faults = [fault for name, facts in files.items() if (fault := manifest.find_fault(piece, name, *facts))]
+                if faults:
+                    raise manifest.damaged_error(piece, faults[0])
+                rank = int(piece.name)
+                self._blocks.add(rank, json.loads((piece / blocks.names(rank)[1]).read_text(encoding="utf-8")))
+            facts = json.loads((pieces[0] / manifest.STATE).read_text(encoding="utf-8"))
+            self.tensors, self.state = facts["tensors"], facts["state"]
+            self._check_facts()
+            for process, block in self._blocks.all_blocks():
+                if not self._blocks.is_intact(process, block):
+                    raise manifest.damaged_error(self._blocks.folders[process], f"the checksum of {block} is another")
+
+
+def _start(index: Iterable[slice]) -> tuple[int, ...]:
+    return tuple(s.start or 0 for s in index)

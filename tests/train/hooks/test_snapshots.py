@@ -1,0 +1,91 @@
+"""Snapshots in memory: bitwise restores, damaged ones, and steps whose loss has NaN."""
+
+import numpy as np
+import pytest
+
+from sbpjax import models
+from sbpjax.errors import TrainError
+from sbpjax.train import Checkpoints, Hook, Snapshots, StepOptions
+from tests.train.cases import Points, records, trainer
+
+MESH = {"parallel": models.Parallel(data=2, fsdp=2, device="cpu"), "options": StepOptions(zero=1)}
+
+
+class Death(Hook):
+    """Ends the run after a step, before that is saved."""
+
+    def __init__(self, step):
+        self.step = step
+
+    def after_step(self, trainer):
+        if trainer.step == self.step:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def memory(tmp_path, monkeypatch):
+    monkeypatch.setenv("SBPJAX_SNAPSHOT_DIR", str(tmp_path / "memory"))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+    return tmp_path / "memory"
+
+
+def make(out, *hooks, **given):
+    return trainer(out, hooks=[Checkpoints(every=4), Snapshots(every=1), *hooks], drop=0.1, **MESH, **given)
+
+
+def generations(memory):
+    return sorted(path.parent.name for path in memory.glob("*/step_*/00000"))
+
+
+def test_a_resumed_run_takes_the_later_snapshot_and_goes_on_to_the_bit(tmp_path, memory):
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "run", Death(6), steps=8, schedule=None).fit()
+    assert generations(memory) == ["step_000000003.0", "step_000000004.0", "step_000000005.0"]
+    assert [path.stat().st_mode & 0o077 for path in (memory, *memory.iterdir())] == [0, 0]
+    resumed = make(tmp_path / "run", steps=8, schedule=None)
+    assert resumed.resume() and resumed.step == 5
+    resumed.fit()
+    whole = make(tmp_path / "alone", steps=8, schedule=None)
+    whole.fit()
+    for step in (6, 7, 8):
+        assert records(tmp_path / "run")[step]["loss"] == records(tmp_path / "alone")[step]["loss"]
+    for mine, theirs in zip(resumed.model.parameters(), whole.model.parameters(), strict=True):
+        assert mine.numpy().tobytes() == theirs.numpy().tobytes()
+
+
+def test_a_damaged_snapshot_is_not_read(tmp_path, memory):
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path, Death(6)).fit()
+    (latest,) = memory.glob("*/step_000000005.0/00000/arrays/00000.bin")
+    data = bytearray(latest.read_bytes())
+    data[100] ^= 1
+    latest.write_bytes(data)
+    resumed = make(tmp_path)
+    assert resumed.resume() and resumed.step == 4  # of the disk, which is preferred to a snapshot of the same step
+    for path in tmp_path.glob("snapshots.id"):
+        path.unlink()
+    resumed = make(tmp_path)
+    assert resumed.resume() and not generations(memory)  # those of another run are removed
+
+
+class OneBad(Points):
+    """A sample that has NaN."""
+
+    def sample(self, number):
+        x, y = super().sample(number)
+        return (x, y * np.nan) if number == 25 else (x, y)
+
+
+def test_a_run_goes_back_before_a_step_with_nan(tmp_path):
+    given = {"guard": False, "data": OneBad(48), "hooks": [Snapshots(every=1, rewinds=1)]}
+    made = trainer(tmp_path, **given)
+    made.fit()
+    losses = [one["loss"] for one in records(tmp_path).values()]
+    assert [np.isfinite(float(loss)) for loss in losses] == [True, True, True, False, False, True]
+    assert all(np.isfinite(parameter.numpy()).all() for parameter in made.model.parameters())
+
+
+@pytest.mark.parametrize("options", [{"every": 0}, {"rewinds": -1}])
+def test_wrong_options(options):
+    with pytest.raises(TrainError, match="every is a number of steps"):
+        Snapshots(**options)
