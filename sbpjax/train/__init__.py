@@ -16,6 +16,7 @@ from .hooks import Hook as Hook
 from .hooks import Log as Log
 from .hooks import ReplicaCheck as ReplicaCheck
 from .hooks import Snapshots as Snapshots
+from .hooks import Stragglers as Stragglers
 from .hooks import TargetMetric as TargetMetric
 from .hooks import Trace as Trace
 from .load_run import load_run as load_run

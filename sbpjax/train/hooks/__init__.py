@@ -9,4 +9,5 @@ from .hook import Hook as Hook
 from .log import Log as Log
 from .replicas import ReplicaCheck as ReplicaCheck
 from .snapshots import Snapshots as Snapshots
+from .stragglers import Stragglers as Stragglers
 from .trace import Trace as Trace
