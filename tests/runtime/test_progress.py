@@ -131,7 +131,39 @@ def test_planning_compiling_saving_and_loading_show_it(monkeypatch, tmp_path):
     Summed()(x)
     flow.save({"x": x}, tmp_path / "state")
     flow.load(tmp_path / "state")
-    texts = [work.text.partition("_")[0] + work.text.rpartition(":")[2] for work in works[:2]]
-    assert texts == ["Summed planning", "Summed compiling"]
-    assert [work.text for work in works[2:]] == [f"saving {tmp_path}/state", f"loading {tmp_path}/state"]
+    texts = [work.text.partition("_")[0] + work.text.rpartition(":")[2] for work in works[:3]]
+    assert texts == ["Summed tracing", "Summed planning", "Summed compiling"]
+    assert [work.text for work in works[3:]] == [f"saving {tmp_path}/state", f"loading {tmp_path}/state"]
     assert works[-1].done == works[-1].total == 8 * 8 * 4
+
+
+def test_a_pipeline_and_the_planner_reports_show_it(monkeypatch):
+    monkeypatch.delenv("SBPJAX_COMPILE_NOTE", raising=False)
+    works = []
+    monkeypatch.setattr(progress, "_find_display", lambda: progress._File(Stream(False)))
+    monkeypatch.setattr(progress, "_show", lambda display, work, wait: works.append(work) or wait(60.0))
+    first, second = flow.placement("cpu", [0]), flow.placement("cpu", [1])
+
+    class Staged(flow.nn.Graph):
+        def build(self, x):
+            return (x @ x).to_global(placement=second) + 1
+
+    Staged()(flow.ones(8, 8, placement=first, sbp=flow.sbp.broadcast))
+    assert [work.text.rpartition(": ")[2] for work in works] == ["tracing", "planning", "compiling"]
+
+    class Planned(flow.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.model = flow.nn.Linear(8, 8)
+            self.config.enable_auto_parallel(True, placement=flow.placement("cpu", [0, 1]))
+
+        def build(self, x):
+            return self.model(x)
+
+    graph, x = Planned(), flow.ones(8, 8)
+    graph(x)
+    works.clear()
+    graph.auto_parallel_report(x)
+    graph.sensitivity("model.weight", "B")
+    texts = [work.text.rpartition(".")[2] for work in works]
+    assert texts == ["auto_parallel_report: planning every strategy", "sensitivity: planning"]

@@ -142,6 +142,11 @@ def _find_display() -> _Display | None:
 _shown = threading.Lock()  # held by the progress that is shown
 
 
+def show_phase(operation: str, phase: str) -> contextlib.AbstractContextManager[Progress]:
+    """Show that an operation, by its first line, is tracing, planning or compiling."""
+    return show_progress(f"{operation.splitlines()[0]}: {phase}")
+
+
 @contextlib.contextmanager
 def show_progress(text: str, total: int | None = None) -> Iterator[Progress]:
     """Show progress while the block runs.

@@ -18,6 +18,7 @@ from sbpjax._core.compiler.launch import checks_results, copy_array
 from sbpjax._core.jax_private import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.runtime import collective_trace, processes
+from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.storage.exchange import Plan, Run, advance_counter, exchange
@@ -105,7 +106,8 @@ class PipelinedProgram:
         self._compiled: Driver | None = None
         start = time.perf_counter()
         self.number_names = tuple(name for _, name in state.options)
-        traced = TracedStep(fn, state, call, operation)
+        with show_phase(operation, "tracing"):
+            traced = TracedStep(fn, state, call, operation)
         self.captured, self.is_random = traced.captured, traced.is_random
         self.jaxpr, self.flat, self.slots, self.written = run_passes(traced, state, {})
         now = time.perf_counter()
@@ -120,7 +122,8 @@ class PipelinedProgram:
         flat, pins, replaced = _return_home(self.flat, self.written, [self.slots[i].layout for i in self.written])
         given = dict(options.compiler_options)
         planner = Planner(flat, layouts, pins, replaced, options.cost, options.lowering, rule, operation, given)
-        self.pipeline: Pipeline = planner.plan()
+        with show_phase(operation, "planning"):
+            self.pipeline: Pipeline = planner.plan()
         post = self.pipeline.post
         self._outs = post.outvars
         self.in_layouts = layouts
@@ -155,7 +158,8 @@ class PipelinedProgram:
             self._agree()
         if self._compiled is None:
             start = time.perf_counter()
-            self.driver.compile()
+            with show_phase(self.operation, "compiling"):
+                self.driver.compile()
             self._compiled = self.driver
             self.seconds["compile"] = time.perf_counter() - start
             log_change(self)

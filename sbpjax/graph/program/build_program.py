@@ -20,7 +20,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import run_program
 from sbpjax._core.programs.outline import run_outlined
 from sbpjax._core.programs.plan import Plan
-from sbpjax._core.runtime.progress import show_progress
+from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tensor.storage.payload import payload, payload_metadata
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import Recaptured
@@ -114,7 +114,8 @@ def _trace(fn: Callable, state: State, call: Call, options: Options, operation: 
     if options.auto is not None:
         check_local_arguments(operation, place, call.tensors)
     host_inputs = HostInputs()
-    traced = TracedStep(fn, state, call, operation, options.auto, host_inputs)
+    with show_phase(operation, "tracing"):
+        traced = TracedStep(fn, state, call, operation, options.auto, host_inputs)
     stored = {} if zero is None else zero.stored_layouts(state.tensors)
     per_use = zero is not None and zero.per_use
     return _Step(traced, run_passes(traced, state, stored, options.roll, per_use), stored, host_inputs)
@@ -163,7 +164,7 @@ def _plan(step: _Step, inputs: _Inputs, state: State, options: Options, operatio
     ]
     laid = {*(1 + number for number in inputs.free_slots), *inputs.local}
     gathers = bool(inputs.free_slots) or any(_is_divided_weight(slot, state) for slot in slots)
-    with show_progress(f"{operation.splitlines()[0]}: planning"):
+    with show_phase(operation, "planning"):
         xla_options = compiler_options(place, dict(options.compiler_options), gathers)
         made = _plan_program(step.program, inputs, place, whole, laid, donate, options, xla_options)
     for number in inputs.free_slots:

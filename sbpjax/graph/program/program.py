@@ -31,7 +31,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.runtime import processes, sizes
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.runtime.progress import show_progress
+from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.abstract import check_runnable
@@ -220,7 +220,7 @@ class Program:
             here = to_run and (self.placement is None or self.placement.type == "cpu")
             if here and not spans:
                 sizes.check_results(self.operation, lowered.out_info, self.structs)
-            with show_progress(f"{self.operation.splitlines()[0]}: compiling"):
+            with show_phase(self.operation, "compiling"):
                 compiled = lowered.compile()
             if here:
                 sizes.check_compiled(self.operation, compiled, self._ranks_here())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import TensorSpec, argument_paths
@@ -62,9 +63,11 @@ def problem_of_program(graph: Any, state: State, program: Any) -> PlanningProble
 
 def report_of(graph: Any, state: State, program: Any, against: Any) -> Report:
     """Return the report of a graph's program; see `Graph.auto_parallel_report`."""
-    return report(problem_of_program(graph, state, program), program.plan, against=against)
+    with show_phase(f"{graph.name}.auto_parallel_report", "planning every strategy"):
+        return report(problem_of_program(graph, state, program), program.plan, against=against)
 
 
 def sensitivity_of(graph: Any, state: State, program: Any, name: str, sbp: Any) -> LayoutSensitivity:
     """Return the price of a layout in a graph's program; see `Graph.sensitivity`."""
-    return sensitivity(problem_of_program(graph, state, program), program.plan, name, sbp)
+    with show_phase(f"{graph.name}.sensitivity", "planning"):
+        return sensitivity(problem_of_program(graph, state, program), program.plan, name, sbp)
