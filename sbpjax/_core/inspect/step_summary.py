@@ -96,9 +96,9 @@ def _stored_only(report: Communication, usual: UsualTraffic, axis: int) -> str:
     weights = f"{count} weights ({largest}, …) are" if len(names) > 1 else f"{largest} is"
     text = f"{weights} stored split over {report.axis_names[axis]}, but gathered for use: {bytes_text(size)}."
     if kept > size:
-        text += f" Computing with their parts, as Megatron-LM does, would send {bytes_text(kept)} of activations."
+        text += f" Computing with the parts, as Megatron-LM does, would send {bytes_text(kept)} of activations alone."
     elif kept:
-        text += f" Computing with their parts would send {bytes_text(kept)}: force it by h.to_global(sbp=…)."
+        text += f" Computing with the parts would send {bytes_text(kept)}: force it by h.to_global(sbp=…)."
     return text
 
 

@@ -5,8 +5,8 @@
     time    +35.1 µs  (+12.4 %)
     bytes   +7.3 MB   (+22.0 %)
     memory  +14.7 MB  (+3.1 %)
-    so would follow: m.h.*.wq S1 → B, v.h.*.wq S1 → B
-    moved in addition: f32[1024,1024] P → B (all_reduce(a0), 7.3 MB) for mul × 2
+    would change too: m.h.*.wq S1 → B, v.h.*.wq S1 → B
+    moved besides: f32[1024,1024] P → B (all_reduce(a0), 7.3 MB) for mul × 2
     moved no longer: …
 
 The step is planned once more with that one pin; everything else is free again, so the figure is the price of the choice
@@ -87,8 +87,8 @@ class LayoutSensitivity:
             lines.append(f"{label:<7} {sign}{text(abs(then - now))}  ({share})")
         if self.follows:
             changes = [f"{n} {algebra.nd_name(a)} → {algebra.nd_name(b)}" for n, a, b in self.follows]
-            lines.append(f"so would follow: {', '.join(changes[:_MOST])}{_and_more(changes)}")
-        for title, moves in (("moved in addition", self.more), ("moved no longer", self.less)):
+            lines.append(f"would change too: {', '.join(changes[:_MOST])}{_and_more(changes)}")
+        for title, moves in (("moved besides", self.more), ("moved no longer", self.less)):
             if moves:
                 changes = [f"{text}{f' × {count}' * (count > 1)}" for text, count in moves]
                 lines.append(f"{title}: {'; '.join(changes[:_MOST])}{_and_more(changes)}")
