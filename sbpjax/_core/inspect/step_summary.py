@@ -77,7 +77,7 @@ def remarks(report: Communication) -> list[str]:
             f"FSDP ({data * tensor} ranks) {bytes_text(usual.fsdp)}."
         )
     if purposes and (advice := _ADVICE.get(purposes[0].name)):
-        found.append(f"Most bytes are for {purposes[0].name}; this {advice}.")
+        found.append(f"The largest share is for {purposes[0].name}; it {advice}.")
     return found
 
 
@@ -94,9 +94,14 @@ def _stored_only(report: Communication, usual: UsualTraffic, axis: int) -> str:
     largest = max(fold_layers([(report.shorten(name), "") for name in sorted(names)]), key=lambda row: row[2])[0]
     count = sum(len(inputs[positions[name]].names) for name in names)
     weights = f"{count} weights ({largest}, …) are" if len(names) > 1 else f"{largest} is"
-    text = f"{weights} stored split over {report.axis_names[axis]}, but gathered for use: {bytes_text(size)}."
-    if kept > size:
-        text += f" Computing with the parts, as Megatron-LM does, would send {bytes_text(kept)} of activations alone."
+    text = f"{weights} stored split over {report.axis_names[axis]}, but gathered for use: {bytes_text(size)}"
+    scattered = {m.value for m in report.moves if ("reduce_scatter", axis) in m.steps and m.purpose == moves.GRADIENTS}
+    if any(f"gradient of {name}" in scattered for name in names):
+        size *= 2
+        text += ", and about as much for their gradients"
+    text += "."
+    if kept >= 0.8 * size:
+        text += f" Computing with the parts, as Megatron-LM does, would send {bytes_text(kept)} of activations."
     elif kept:
         text += f" Computing with the parts would send {bytes_text(kept)}: force it by h.to_global(sbp=…)."
     return text
@@ -119,10 +124,11 @@ def _title(report: Communication) -> str:
 def _total(report: Communication) -> str:
     count = sum(report.launches.values())
     moving = _share(report, report.time_us - report.computing_us)
+    combined = " after combining" * (count < sum(purpose.times for purpose in report.by_purpose()))
     compiled = report.traffic and f" Compiled: {100 * report.traffic.difference():+.1f} % bytes."
     return (
-        f"A rank receives {bytes_text(report.bytes)} a step in {count} collective{'s' * (count != 1)}: {moving} of the "
-        f"modelled {microseconds(report.time_us)} ({report.prices.name}).{compiled or ''}"
+        f"A rank receives {bytes_text(report.bytes)} a step in {count} collective{'s' * (count != 1)}{combined}: "
+        f"{moving} of the modelled {microseconds(report.time_us)} ({report.prices.name}).{compiled or ''}"
     )
 
 

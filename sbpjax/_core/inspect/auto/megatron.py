@@ -11,7 +11,8 @@ For ``down(gelu(up(x)))`` with ``up`` of shape ``(D, 4D)`` and ``down`` of shape
 The walk knows no names and no layers. It carries the layout of every value of one mesh axis through the strategies of
 the planner's table; a parameter that meets a whole value in a product is split by columns, one that meets a split value
 is split to match it, a table is split by the rows it is looked up by, a partial sum is added up at once. The layouts of
-biases and norms follow in the same way. A parameter is decided where it is first used.
+biases and norms follow in the same way. A parameter is decided where it is first used. The parts that a split value is
+cut into stay split: for queries, keys and values of one product, Megatron-LM orders the rows of its weight by heads.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from sbpjax.sbp.algebra import B, P
 # Primitives that give the elements of a parameter again; the split goes back through them to the parameter itself.
 _ALIASES = MOVES | CASTS | LINEAR | BARRIERS | {"broadcast_in_dim", "slice", "dynamic_slice"}
 _READ_TABLES = PRODUCTS | {"gather"}
+_CUTS = {"slice", "split"}
 
 
 class TensorParallel:
@@ -133,6 +135,8 @@ class _Walk:
 
     def _strategy(self, eqn, given: list) -> Strategy:
         """Return the strategy that fits the values at hand: a split one stays as it is, a whole one may be sliced."""
+        if eqn.primitive.name in _CUTS and given[0] is not None and all(self._even(v, given[0]) for v in eqn.outvars):
+            return Strategy((given[0],), (given[0],) * len(eqn.outvars))
         every = strategies_of(eqn, self.size)
         split = any(c is not None and c >= 0 for c in given)
         fits = [
