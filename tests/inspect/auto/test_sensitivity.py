@@ -55,7 +55,7 @@ def test_conversions_that_come_and_go_are_told():
     text = str(found)
     assert text.splitlines()[0] == "p.0.w: S1 → S0"
     assert [line.split()[0] for line in text.splitlines()[1:4]] == ["time", "bytes", "memory"]
-    assert "moved besides: float32[32, 64] S0 → S1 (all_to_all" in text
+    assert "also moved: float32[32, 64] S0 → S1 (all_to_all" in text
 
 
 def test_names_and_layouts_that_do_not_fit():

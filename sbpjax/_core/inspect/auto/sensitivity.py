@@ -6,7 +6,7 @@
     bytes   +7.3 MB   (+22.0 %)
     memory  +14.7 MB  (+3.1 %)
     would change too: m.h.*.wq S1 → B, v.h.*.wq S1 → B
-    moved besides: f32[1024,1024] P → B (all_reduce(a0), 7.3 MB) for mul × 2
+    also moved: f32[1024,1024] P → B (all_reduce(a0), 7.3 MB) for mul × 2
     moved no longer: …
 
 The step is planned once more with that one pin; everything else is free again, so the figure is the price of the choice
@@ -88,7 +88,7 @@ class LayoutSensitivity:
         if self.follows:
             changes = [f"{n} {algebra.nd_name(a)} → {algebra.nd_name(b)}" for n, a, b in self.follows]
             lines.append(f"would change too: {', '.join(changes[:_MOST])}{_and_more(changes)}")
-        for title, moves in (("moved besides", self.more), ("moved no longer", self.less)):
+        for title, moves in (("also moved", self.more), ("no longer moved", self.less)):
             if moves:
                 changes = [f"{text}{f' × {count}' * (count > 1)}" for text, count in moves]
                 lines.append(f"{title}: {'; '.join(changes[:_MOST])}{_and_more(changes)}")

@@ -115,4 +115,4 @@ class PipelineCommunication(DisplayedReport):
             yield Table([t.cells() for t in self.transfers], _HEAD, right=(3, 4))
         rows = self._rows()
         if rows:
-            yield "within stages, per device and run", Table(rows, _TASK_HEAD, right=(2, 3))
+            yield "within stages: bytes per device each time that a task runs", Table(rows, _TASK_HEAD, right=(2, 3))
