@@ -465,7 +465,7 @@ class HubError(SbpjaxError, RuntimeError, ValueError):
 class WorkerError(SbpjaxError, RuntimeError):
     """A data worker failed: it died, its dataset cannot be sent there, or it used a name that workers lack.
 
-    Workers have no JAX: a dataset makes its samples of Python's and NumPy's values. A script that defines its own
+    Workers have no JAX: a dataset must build samples from Python and NumPy values. A script that defines its own
     dataset keeps its main program under ``if __name__ == "__main__":``.
     """
 

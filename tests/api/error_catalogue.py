@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 HEAD = """# Errors
 
 Every error that sbpjax raises on a mistake is a `sbpjax.errors.SbpjaxError`, and also the class that PyTorch or Python
-has for such a mistake, so that `except RuntimeError` goes on working. The text has four parts: the operation, with
+has for such a mistake, so that `except RuntimeError` keeps working. The text has four parts: the operation, with
 your line; its inputs as *seen*; the *rule* that was broken; and one line that *fixes* it. The traceback shows your
 frames; `SBPJAX_FULL_TRACEBACK=1` shows those of the library too.
 
@@ -41,7 +41,7 @@ MISTAKES = {
     "An sbp that does not fit the placement": "x.to_global(sbp=[flow.sbp.split(0), flow.sbp.broadcast])",
     "A split of a dim that is not there": "x.to_global(sbp=flow.sbp.split(2))",
     "More ranks than there are devices": 'flow.placement("cpu", list(range(64)))',
-    "A name that is not there": "flow.soft_max",
+    "A name that does not exist": "flow.soft_max",
     "A name of old OneFlow": "flow.get_variable",
     "A wrong argument": "flow.nn.Linear(2, 3, biases=True)",
     "Backward twice": "y = flow.ones(2).requires_grad_().exp().sum(); y.backward(); y.backward()",

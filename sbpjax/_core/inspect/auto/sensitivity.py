@@ -7,7 +7,7 @@
     memory  +14.7 MB  (+3.1 %)
     would change too: m.h.*.wq S1 → B, v.h.*.wq S1 → B
     also moved: f32[1024,1024] P → B (all_reduce(a0), 7.3 MB) for mul × 2
-    moved no longer: …
+    no longer moved: …
 
 The step is planned once more with that one pin; everything else is free again, so the figure is the price of the choice
 and not of a plan that was not allowed to adapt. A figure below zero would mean that the search had missed a plan: on
