@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
     hosts = p.add_argument_group("hosts that may leave and join")
     hosts.add_argument("--hosts", default=None, help="host[:port],… of all agents, in the order of their indices")
     hosts.add_argument("--min_hosts", type=int, default=None, help="with fewer the job waits")
-    hosts.add_argument("--max_hosts", type=int, default=None, help="more wait as spares")
+    hosts.add_argument("--max_hosts", type=int, default=None, help="hosts beyond it wait as spares")
     hosts.add_argument("--agent_port", type=int, default=29400, help="port of the agents")
     hosts.add_argument("--local_addr", default=None, help="address of this machine for the other agents")
     hosts.add_argument("--host_timeout", type=float, default=10.0, help="seconds of silence after which a host is lost")

@@ -79,10 +79,10 @@ SIGNATURES = (
         lambda o: o.op == "isnan" and _has_partial(o.theirs),
     ),
     Difference(
-        "gather not put off",
-        "OneFlow adds a split operand to a partial one by filling the split one with zeros: no byte now, but the "
-        "reader of the "
-        "partial result has to reduce it. Here that zero-fill is charged as the all-gather it puts off, so that the "
+        "gather not deferred",
+        "OneFlow adds a split operand to a partial one by filling the split one with zeros: this moves no bytes "
+        "now, but the reader of the "
+        "partial result has to reduce it. Here that zero-fill is charged as the all-gather it defers, so that the "
         "partial operand is "
         "reduced to the layout of the other one.",
         lambda o: o.kind == DEARER and _has_partial(o.theirs),

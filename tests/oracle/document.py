@@ -17,11 +17,11 @@ _HEAD = """# Where sbpjax differs from OneFlow
 sbpjax keeps OneFlow's programming model: placement, sbp, global tensors, `to_global` and `to_local`.
 The behaviour of OneFlow 0.9.0 was recorded as some 15,000 facts (`tests/oracle/data`), and the tests compare sbpjax
 with all of them. This page is written from the table in `tests/oracle/differences.py`: a fact that is neither
-equal nor in a class below fails the tests, and so does a class without facts.
+equal nor in a class below fails the tests, as does a class with no facts.
 
-Always equal are: the part of a tensor that each rank holds after `to_global`, for global and local sources (all of
-the facts, but for the order of ranks, see below); the value of every op, wherever OneFlow's is right; and the layout
-of the gradient of a leaf.
+The following are always equal: the part of a tensor that each rank holds after `to_global`, for global and local
+sources (all of the facts, but for the order of ranks, see below); the value of every op, wherever OneFlow's is right;
+and the layout of the gradient of a leaf.
 
 Names of arguments, and the steps of optimizers and schedules where OneFlow and PyTorch differ, are in
 [compatibility.md](compatibility.md#optimizers-and-schedules).

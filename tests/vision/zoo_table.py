@@ -63,7 +63,7 @@ FAMILIES = {
     ),
     "res2net": Family(
         "Res2Net",
-        "ResNet's bottlenecks with a middle that is cut into parts, of which each adds the answer of the one before.",
+        "ResNet's bottlenecks with a middle that is cut into parts, of which each adds the previous one's output.",
         ("res2ne*",),
         "res2net50_26w_4s",
         "depths=(1, 1, 1, 1), width=16",
@@ -138,7 +138,7 @@ FAMILIES = {
     ),
     "iresnet": Family(
         "IResNet",
-        "Residual networks for faces: the output is a vector of the person, of length `num_classes`, which a margin "
+        "Residual networks for faces: the output is an embedding of the face, of length `num_classes`, which a margin "
         "softmax trains.",
         ("iresnet*",),
         "iresnet50",
@@ -205,7 +205,7 @@ def command(family: Family) -> str:
 
 def page(family: Family) -> str:
     """Return the page of a family."""
-    output_text = "a vector of each face" if family.shown.startswith("iresnet") else "a number per class"
+    output_text = "an embedding of each face" if family.shown.startswith("iresnet") else "one score per class"
     lines = [
         f"# {family.title}\n",
         f"{family.output}\n",
@@ -217,7 +217,8 @@ def page(family: Family) -> str:
         else f'model = vision.create_model("{family.shown}", num_classes=10)',
         f"outputs = model.eval()(flow.randn(1, 3, {family.size}, {family.size}))  # {output_text}",
         "assert outputs.shape == (1, 10)\n```\n",
-        f"Options of `create_model`: {family.fields}. [Use a vision model](../../how_to/vision.md) has the others.\n",
+        f"Options of `create_model`: {family.fields}. [Use a vision model](../../how_to/vision.md) describes the other "
+        "options.\n",
     ]
     if family.shown.startswith("iresnet"):
         lines += [
@@ -235,8 +236,8 @@ def page(family: Family) -> str:
             f"```bash\n{command(family)}\n```\n",
             "A run has 15,000 steps of 64 images; `steps=1000 batch=32` makes it shorter. [Train on your photos]"
             "(../../how_to/vision.md#train-on-your-photos) goes on from here: evaluate, resume, predict.\n",
-            f"On eight devices add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` begins with weights "
-            "of timm. `examples/vision` has more.\n",
+            f"On eight devices add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` starts from timm's "
+            "weights. `examples/vision` has more.\n",
         ]
     return "\n".join(lines)
 
@@ -246,9 +247,9 @@ def index() -> str:
     rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.output} |" for name, one in FAMILIES.items()]
     return (
         "# Models of images\n\n"
-        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. Files of timm load as they "
-        "are, and `vision.models.save_checkpoint` writes files that timm takes. Parameters have timm's names, but "
-        "those of ViT and DeiT, which have [their own](../../how_to/vision_tuning.md#groups-by-name). "
+        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. timm's files load "
+        "unchanged, and `vision.models.save_checkpoint` writes files that timm takes. Parameters have timm's names, "
+        "except for ViT and DeiT, which have [their own](../../how_to/vision_tuning.md#groups-by-name). "
         "`python -m tests.vision.zoo_table` writes these pages.\n\n"
         "| family | models | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "Detectors and models of segmentation are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
