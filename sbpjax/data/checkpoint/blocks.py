@@ -120,8 +120,8 @@ class Files:
         if end != length:
             raise ValueError(f"{names(process)[0]} has {length} bytes, {end} were written")
 
-    def check_covered(self, number: int, shape: tuple[int, ...], itemsize: int) -> None:
-        """Raise a ValueError unless the blocks of a tensor are inside it and as large as it together."""
+    def count_elements(self, number: int, shape: tuple[int, ...], itemsize: int) -> int:
+        """Return how many elements of a tensor the blocks have; raise a ValueError if one is not inside it."""
         count = 0
         for _, block in self.blocks.get(number, []):
             size = math.prod(block.shape)
@@ -131,8 +131,7 @@ class Files:
             if not inside or size * itemsize > block.size:
                 raise ValueError(f"tensor {number} of shape {list(shape)} has a block {block}")
             count += size
-        if count != math.prod(shape):
-            raise ValueError(f"tensor {number} of shape {list(shape)} has {count} of its elements")
+        return count
 
     def all_blocks(self) -> list[tuple[int, Block]]:
         """Return all blocks, and the process of each, in an order that is the same everywhere."""
@@ -144,6 +143,17 @@ class Files:
         for begin in range(block.offset, block.offset + block.size, _CHUNK_BYTES):
             crc = zlib.crc32(data[begin : min(begin + _CHUNK_BYTES, block.offset + block.size)], crc)
         return crc == block.crc
+
+    def has(self, number: int, shape: tuple[int, ...], index: tuple[slice, ...]) -> bool:
+        """Return whether the blocks of a tensor, which do not overlap, have all of a part of it."""
+        box = [s.indices(n)[:2] for s, n in zip(index, shape, strict=True)]
+        found = 0
+        for _, block in self.blocks.get(number, []):
+            ends = map(operator.add, block.start, block.shape)
+            found += math.prod(
+                max(0, min(b, e) - max(a, s)) for (a, b), s, e in zip(box, block.start, ends, strict=True)
+            )
+        return found == math.prod(b - a for a, b in box)
 
     def read(self, number: int, shape: tuple[int, ...], dtype: np.dtype, index: tuple[slice, ...]) -> np.ndarray:
         """Return a part of a tensor as an array of its own."""

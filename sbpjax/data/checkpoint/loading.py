@@ -116,6 +116,7 @@ def load_contents(
         error = mismatch_error(fit, strict)
         if error is not None:
             raise error
+        contents.check_parts(fit.targets)
         return fit.targets, fit, done
 
     (targets, fit, done), gathered = run_collectively(

@@ -112,10 +112,14 @@ class Contents:
             shape, dtype = tuple(facts["shape"]), numpy_dtype(facts["dtype"])
             if not all(type(n) is int and n >= 0 for n in shape):
                 raise ValueError(f"a shape {shape}")
-            self._blocks.check_covered(number, shape, dtype.itemsize)
+            self._check_covered(number, shape, self._blocks.count_elements(number, shape, dtype.itemsize))
         unknown = [n for n in tree.names_of(self.state) if n not in self.tensors]
         if unknown:
             raise ValueError(f"its structure names {unknown[:3]}, which it does not describe")
+
+    def _check_covered(self, number: int, shape: tuple[int, ...], count: int) -> None:
+        if count != math.prod(shape):
+            raise ValueError(f"tensor {number} of shape {list(shape)} has {count} of its elements")
 
     def reading(self, part: str) -> _Reading:
         """Return a context in which any error of a damaged file becomes a CheckpointError."""
@@ -159,6 +163,9 @@ class Contents:
     def is_array(self, name: str) -> bool:
         """Return whether it was a NumPy array, not a tensor."""
         return "index" in self.tensors[name]
+
+    def check_parts(self, targets: dict[str, Layout | None]) -> None:
+        """Raise if this process cannot read its parts of some layouts: a checkpoint has all of each tensor."""
 
     def read(self, targets: dict[str, Layout | None]) -> dict[str, Any]:
         """Return the physical arrays of the wanted layouts, whole NumPy arrays where no layout is given.

@@ -5,17 +5,19 @@
 
 Each process writes its piece alone, so nothing is exchanged while the run goes on. Of the devices of a host that hold
 the same part, the process of the first one writes it: every host has a copy of a replicated state. A piece is written
-to a name with ``.partial`` and renamed. On restoring, the processes agree on the freshest generation whose pieces cover
-the state together; a host that lacks a part receives it from one that has it.
+to a name with ``.partial`` and renamed. On restoring, the processes agree on the freshest generation of which each has
+its piece, or its host the whole state. It serves if each host has the parts that its devices need.
 
     host 0: 0 1      host 1: 2 3      pieces of generation step 300, parameters replicated, moments split over 4
-    host 0: 0 1      host 1 is new    moments 2 and 3 are lost: the generation is not complete, the disk's is taken
+    host 0: 0 1      host 1: 2 3      all start again: each host has what its devices need
+    host 0: 0 1      host 1 is new    moments 2 and 3 are lost: the checkpoint on the disk is taken
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import shutil
 import threading
@@ -33,10 +35,12 @@ from sbpjax._core.serialization import signing
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
 from sbpjax.errors import CheckpointError
+from sbpjax.sbp import Layout
 
 from . import blocks, manifest, tree
-from .loading import load_contents, part_of
+from .loading import load_contents
 from .reader import Contents
+from .restore_plan import entries_of
 from .saving import facts_of, stored_layout
 
 GENERATION = re.compile(r"step_(\d{9})\.(\d+)$")
@@ -152,7 +156,7 @@ class Snapshots:
     # -- restoring ----
 
     def latest(self, before: int | None = None) -> tuple[int, Contents] | None:
-        """Return the step and the reader of the freshest generation that every host has, None without one.
+        """Return the step and the reader of the freshest generation of which every host has its pieces, or None.
 
         All processes call it.
 
@@ -173,26 +177,34 @@ class Snapshots:
     def _names(self) -> list[str]:
         return [path.name for path in self.folder.iterdir() if GENERATION.match(path.name)]
 
-    def _open(self, name: str) -> Contents | None:
-        """Return the reader of a generation, None if pieces are missing or damaged."""
+    def _open(self, name: str) -> _Pieces | None:
+        """Return the reader of this host's pieces of a generation; None if one is damaged, or missing and needed."""
         pieces = sorted(path for path in (self.folder / name).iterdir() if path.name.isdecimal())
         try:
-            return _Pieces(pieces) if pieces else None
+            found = _Pieces(pieces) if pieces else None
         except CheckpointError:
             return None
+        is_mine = f"{processes.current().rank:05d}" in [piece.name for piece in pieces]
+        return found if found is not None and (found.is_whole or is_mine) else None
 
 
 def restore(contents: Contents, into: dict[str, Any]) -> None:
-    """Load the entries of a snapshot that a state has; all processes call it."""
-    for name, target in into.items():
-        load_contents(contents, part_of(contents, name), target, part=name)
+    """Load the entries of a snapshot that a state has; all processes call it.
+
+    Raises:
+        CheckpointError: a host lacks parts of the state in its layout; all processes raise it, nothing is changed.
+    """
+    load_contents(contents, contents.state, into, strict=into.keys() == (entries_of(contents.state) or {}).keys())
 
 
 class _Pieces(Contents):
-    """Reader of the pieces of a generation.
+    """Reader of a host's pieces of a generation.
+
+    Attributes:
+        is_whole: whether they have the whole state.
 
     Raises:
-        CheckpointError: they do not cover the state, or one is damaged.
+        CheckpointError: one is damaged.
     """
 
     def __init__(self, pieces: list[Path]) -> None:
@@ -208,11 +220,28 @@ class _Pieces(Contents):
                 rank = int(piece.name)
                 self._blocks.add(rank, json.loads((piece / blocks.names(rank)[1]).read_text(encoding="utf-8")))
             facts = json.loads((pieces[0] / manifest.STATE).read_text(encoding="utf-8"))
-            self.tensors, self.state = facts["tensors"], facts["state"]
+            self.tensors, self.state, self.is_whole = facts["tensors"], facts["state"], True
             self._check_facts()
             for process, block in self._blocks.all_blocks():
                 if not self._blocks.is_intact(process, block):
                     raise manifest.damaged_error(self._blocks.folders[process], f"the checksum of {block} is another")
+
+    def check_parts(self, targets: dict[str, Layout | None]) -> None:
+        """Raise a CheckpointError if this host lacks parts that its devices need."""
+        for number, (name, facts) in enumerate(self.tensors.items()):
+            if name not in targets:
+                continue
+            shape, layout = tuple(facts["shape"]), targets[name]
+            wanted = [tuple(slice(0, n) for n in shape)]
+            if layout is not None:
+                wanted = list(stored_layout(layout).sharding.addressable_devices_indices_map(shape).values())
+            if not all(self._blocks.has(number, shape, index) for index in wanted):
+                rule = "without the disk, each host has the parts of the state that its devices need"
+                fix = "the checkpoint on the disk, as for another mesh or a new host"
+                raise CheckpointError(f"restoring {self.directory}", f"parts of {name} are on other hosts", rule, fix)
+
+    def _check_covered(self, number: int, shape: tuple[int, ...], count: int) -> None:
+        self.is_whole = self.is_whole and count == math.prod(shape)
 
 
 def _start(index: Iterable[slice]) -> tuple[int, ...]:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbpjax.data.checkpoint import snapshots
-from sbpjax.errors import TrainError
+from sbpjax.errors import CheckpointError, TrainError
 from sbpjax.utils import host
 
 from .hook import Hook
@@ -42,7 +42,8 @@ _RUN_ID = "snapshots.id"  # in the run's directory: snapshots of a run that was 
 class Snapshots(Hook):
     """Copy the state of the run to host memory every so many steps.
 
-    `Trainer.resume` takes the freshest one that all hosts have, if it is of a later step than the latest checkpoint.
+    `Trainer.resume` takes the freshest one that serves all hosts, if it is of a later step than the latest checkpoint.
+    A host that was replaced has none: then parts of the state that are on one host only come from the disk.
 
     Args:
         every: steps between two snapshots.
@@ -110,7 +111,11 @@ class Snapshots(Hook):
         after = host.current().exchange("comparing checkpoint and snapshot", after)[0]
         if found is None or found[0] <= after:
             return False
-        snapshots.restore(found[1], trainer.state())
+        try:
+            snapshots.restore(found[1], trainer.state())
+        except CheckpointError as error:
+            trainer.write_text(f"the snapshot of step {found[0]:,} does not serve: {error}")
+            return False
         trainer.write_text(f"resumed from the snapshot of step {found[0]:,} in memory")
         return True
 

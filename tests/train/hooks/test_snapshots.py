@@ -1,11 +1,15 @@
 """Snapshots in memory: bitwise restores, damaged ones, and steps whose loss has NaN."""
 
+import re
+import shutil
+
 import numpy as np
 import pytest
 
 from sbpjax import models
 from sbpjax.errors import TrainError
 from sbpjax.train import Checkpoints, Hook, Snapshots, StepOptions
+from tests.distributed.running import launch
 from tests.train.cases import Points, records, trainer
 
 MESH = {"parallel": models.Parallel(data=2, fsdp=2, device="cpu"), "options": StepOptions(zero=1)}
@@ -66,6 +70,26 @@ def test_a_damaged_snapshot_is_not_read(tmp_path, memory):
         path.unlink()
     resumed = make(tmp_path)
     assert resumed.resume() and not generations(memory)  # those of another run are removed
+
+
+@pytest.mark.exhaustive
+def test_hosts_with_their_own_parts_resume_from_memory(tmp_path):
+    def run(folder, last, axis="fsdp"):
+        """Return the steps at which the two ranks go on."""
+        script = ("-m", "tests.train.hooks.two_hosts", folder, last, axis)
+        code, out, err = launch("--nproc_per_node", 2, "--cpu_devices", 1, *script)
+        assert code == 0, out + err
+        return sorted(re.findall(r"rank (\d) goes on at step (\d)", out))
+
+    at_0, at_4 = [("0", "0"), ("1", "0")], [("0", "4"), ("1", "4")]
+    for name, last in (("whole", 6), ("lost", 4), ("killed", 4), ("changed", 4)):
+        assert run(tmp_path / name, last) == at_0
+    assert run(tmp_path / "killed", 6) == at_4
+    killed, whole = records(tmp_path / "killed" / "run"), records(tmp_path / "whole" / "run")
+    assert [killed[step]["loss"] for step in whole] == [whole[step]["loss"] for step in whole]
+    shutil.rmtree(tmp_path / "lost" / "memory1")
+    assert run(tmp_path / "lost", 6) == at_0  # nor is there a checkpoint on the disk
+    assert run(tmp_path / "changed", 6, "data") == at_0  # whole parameters on each host
 
 
 class OneBad(Points):
