@@ -168,7 +168,7 @@ def load(key: str | None) -> Any:
     try:
         body = signed_cache.read(folder, key)
         # A program is machine code, and JAX's own serialisation of it a pickle: both are for those who may run code
-        # here. `kept.read` has verified by now that this user's key signed these bytes under this name.
+        # here. `signed_cache.read` has verified by now that this user's key signed these bytes under this name.
         return None if body is None else pickle.loads(body)
     except Exception as error:  # any error that a file of another making raises
         log.info("%s is not readable and is made anew: %s", key[:12], error)
