@@ -67,8 +67,11 @@ def test_code_runs(page, tmp_path, monkeypatch, capsys):
         first = next(i for i, block in enumerate(code) if NEEDS_TRANSFORMERS.search(block))
         code = code[:first]  # the rest runs under the alias, below
     names = {"__name__": "page"}
-    for block in code:
-        exec(compile(block, page.name, "exec"), names)
+    try:
+        for block in code:
+            exec(compile(block, page.name, "exec"), names)
+    finally:
+        flow.mock_torch.disable()  # a page that fails may leave it on, and every later test would fail
 
 
 # Those beside a console are run by `test_consoles.py`, in their order.

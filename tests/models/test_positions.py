@@ -58,12 +58,12 @@ def same_losses(case, mesh, steps, length, alone):
     return step
 
 
-@pytest.mark.parametrize("mesh", ["ring2", "ulysses_tensor", "sequence"])
+@pytest.mark.parametrize("mesh", ["ring2", "ulysses2", "sequence"])
 def test_losses_are_those_of_one_device(mesh, alone):
     step = same_losses("llama", mesh, 2, UNEVEN, alone)
     traffic = step.traffic()
     assert traffic.difference() == 0
-    kinds = {"ring2": "collective-permute", "ulysses_tensor": "all-to-all", "sequence": "reduce-scatter"}
+    kinds = {"ring2": "collective-permute", "ulysses2": "all-to-all", "sequence": "reduce-scatter"}
     assert traffic.planned[kinds[mesh]] == traffic.compiled[kinds[mesh]] > 0
     if mesh == "ring2":
         assert "permute" in str(step.explain())

@@ -3,7 +3,7 @@
     leaves, structure = flatten({"ids": x, "sizes": [3, None]})     # [x, 3, None]
     unflatten(structure, leaves)                                    # {"ids": x, "sizes": [3, None]}
     tensors, skeleton = split_tensors({"ids": x, "sizes": [3, None]})       # [x], and the rest
-    skeleton.filled([y])                                            # {"ids": y, "sizes": [3, None]}
+    skeleton.fill_places([y])                                            # {"ids": y, "sizes": [3, None]}
     paths(structure, "batch")                                       # ["batch['ids']", "batch['sizes'][0]", …]
 
 Containers are lists, tuples, dicts and their subclasses, named tuples, and dataclasses that hold a tensor somewhere;

@@ -47,7 +47,9 @@ def test_latency_between_hosts_is_the_networks():
 
 def test_an_axis_of_a_torus_has_the_links_along_it():
     coords = [SimpleNamespace(coords=(x, y, z)) for x in range(4) for y in range(4) for z in range(4)]
-    place = SimpleNamespace(type="tpu", hierarchy=(16, 4), devices=np.array(coords, object).reshape(16, 4))
+    place = SimpleNamespace(
+        type="tpu", topology_name=None, hierarchy=(16, 4), devices=np.array(coords, object).reshape(16, 4)
+    )
     model = links.with_placement_links(cost.preset("v5p"), place)
     assert [link.bytes_per_s for link in model.links] == pytest.approx([400e9, 200e9])
 
@@ -65,7 +67,9 @@ def test_an_axis_of_a_torus_has_the_links_along_it():
 )
 def test_over_a_whole_torus_of_three_dims_the_compiler_writes_all_reduces(torus, hierarchy, written):
     chips = [SimpleNamespace(coords=c) for c in np.ndindex(torus)]
-    place = SimpleNamespace(type="tpu", hierarchy=hierarchy, devices=np.array(chips, object).reshape(hierarchy))
+    place = SimpleNamespace(
+        type="tpu", topology_name=None, hierarchy=hierarchy, devices=np.array(chips, object).reshape(hierarchy)
+    )
     model = links.with_placement_links(cost.preset("v5p"), place)
     assert [model.link(a).as_all_reduce for a in range(len(hierarchy))] == written
 

@@ -63,7 +63,7 @@ class CPUOffloadPolicy(OffloadPolicy):
 
 def _cast(value: Any, dtype: Any) -> Any:
     tensors, skeleton = split_tensors(value)
-    return skeleton.filled([x.to(dtype) if x.is_floating_point() else x for x in tensors])
+    return skeleton.fill_places([x.to(dtype) if x.is_floating_point() else x for x in tensors])
 
 
 class _Gathered:
