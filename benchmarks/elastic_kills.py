@@ -11,12 +11,10 @@ and the largest difference of a loss.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import random
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -73,11 +71,11 @@ def train(folder, steps, pause_s):
 class Job:
     """The launchers of a job."""
 
-    def __init__(self, folder, hosts, steps, ports, kills, pause_s):
+    def __init__(self, folder, steps, ports, kills, pause_s):
         self.folder, self.steps, self.kills, self.pause_s = folder, steps, kills, pause_s
         self.addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
         self.agents = {}
-        for node in range(hosts):
+        for node in range(len(ports)):
             self.start(node)
 
     def start(self, node):
@@ -148,11 +146,11 @@ def check(rows, wanted):
     return again, difference
 
 
-def run_whole(folder, hosts, steps, limit_s):
+def run_whole(folder, ports, steps, limit_s):
     """Run a job without kills; return its losses by step, and the seconds to its first step with an empty cache."""
     folder.mkdir()
     begun = time.time()
-    job = Job(folder, hosts, steps, free_ports(hosts), 0, 0.0)
+    job = Job(folder, steps, ports, 0, 0.0)
     try:
         if any(job.wait(limit_s)):
             raise SystemExit((folder / "agent0.log").read_text()[-3000:])
@@ -199,12 +197,15 @@ def main():
     given = parser.parse_args()
     if given.train is not None:
         return train(given.train[0], int(given.train[1]), float(given.train[2]))
+    sys.path.insert(0, os.getcwd())
+    from tests.distributed.elastic.simulated import free_ports
+
     steps, deadline = STEPS_PER_KILL * (given.kills + 1), time.monotonic() + given.limit_s
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        wanted, cold_s = run_whole(folder / "whole", given.hosts, steps, given.limit_s)
+        wanted, cold_s = run_whole(folder / "whole", free_ports(given.hosts), steps, given.limit_s)
         (folder / "killed").mkdir()
-        job = Job(folder / "killed", given.hosts, steps, free_ports(given.hosts), given.kills, PAUSE_S)
+        job = Job(folder / "killed", steps, free_ports(given.hosts), given.kills, PAUSE_S)
         try:
             kinds, seconds = kill_often(job, given.kills, random.Random(given.seed), deadline)
             codes = job.wait(max(60.0, deadline - time.monotonic()))
@@ -224,15 +225,6 @@ def main():
     }  # fmt: skip
     found["median_s"] = round(statistics.median(seconds), 1) if seconds else None
     print(json.dumps(found))
-
-
-def free_ports(count):
-    """Return ports that are free now."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
 
 
 if __name__ == "__main__":

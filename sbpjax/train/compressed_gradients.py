@@ -19,7 +19,6 @@ Source: Seide et al. 2014, 1-Bit Stochastic Gradient Descent; Karimireddy et al.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from sbpjax import models, nn, sbp
 from sbpjax.autograd import Function
 from sbpjax.errors import TrainError
 
-from .local_updates import check_mesh, mean_loss, table_of
+from .local_updates import check_mesh, mean_loss, nest_table, table_of
 
 # dtype in transfers, the integers that carry its bits, the largest number to scale to
 _FORMATS = {
@@ -89,9 +88,7 @@ class CompressedGradients(nn.Module):
         for i, p in enumerate(self.model.parameters()):
             layout = [sbp.split(0), *divide_over_slice(p)]
             setattr(self, f"error{i}", flow.zeros(self.count, *p.shape, placement=p.placement, sbp=layout))
-        blocks = (sharding.blocks,) if isinstance(sharding.blocks, str) else sharding.blocks
-        named = {f"model.{name}": axes for name, axes in sharding.logical_axes.items()}
-        return dataclasses.replace(sharding, logical_axes=named, blocks=tuple(f"model.{name}" for name in blocks))
+        return nest_table(sharding, "model")
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Return the outputs of the model."""

@@ -81,12 +81,10 @@ class Replicas(nn.Module):
         """
         check_mesh(self, self.count, spec)
         sharding = table_of(self.model, sharding)
-        blocks = (sharding.blocks,) if isinstance(sharding.blocks, str) else sharding.blocks
+        sizes = sharding.axis_sizes
         stacked = dataclasses.replace(
-            sharding,
-            logical_axes={f"stacked.{name}": ("replicas", *axes) for name, axes in sharding.logical_axes.items()},
-            axis_sizes=lambda config: {**sharding.axis_sizes(config), "replicas": self.count},
-            blocks=tuple(f"stacked.{name}" for name in blocks),
+            nest_table(sharding, "stacked", ("replicas",)),
+            axis_sizes=lambda config: {**sizes(config), "replicas": self.count},
         )
         models.parallelize(self, spec, stacked)
         models.parallelize(self.model, spec, sharding)
@@ -205,6 +203,16 @@ def table_of(model: nn.Module, sharding: models.Sharding | None) -> models.Shard
     except PlacementError:
         whole = {name: ("whole",) * p.ndim for name, p in model.named_parameters()}
         return models.Sharding(logical_axes=whole, axis_sizes=lambda config: {})
+
+
+def nest_table(sharding: models.Sharding, child: str, leading: tuple[str, ...] = ()) -> models.Sharding:
+    """Return the table of a module whose submodule `child` has a table, with axes in front of the parameters' own."""
+    blocks = (sharding.blocks,) if isinstance(sharding.blocks, str) else sharding.blocks
+    return dataclasses.replace(
+        sharding,
+        logical_axes={f"{child}.{name}": (*leading, *axes) for name, axes in sharding.logical_axes.items()},
+        blocks=tuple(f"{child}.{name}" for name in blocks),
+    )
 
 
 def check_mesh(model: nn.Module, count: int, spec: models.Parallel) -> None:

@@ -184,7 +184,7 @@ def _collective(result: str, kind: str, start: str | None, rest: str, *, count: 
 
 def _between_slices(dtype: str, dims: str, target: str, transfer: str, *, count: int) -> Collective:
     kind, group = transfer.lower().replace("_", "-"), len(re.split(",|->", target))
-    # What is sent is the operand, of a gather one device's part.
+    # The operand is sent: of a gather one device's part.
     block = _nbytes(dtype, dims) * (group if kind == "all-gather" else 1)
     return Collective(kind, block, group, 1, count, between_slices=True)
 

@@ -147,12 +147,9 @@ class Files:
     def has(self, number: int, shape: tuple[int, ...], index: tuple[slice, ...]) -> bool:
         """Return whether the blocks of a tensor, which do not overlap, have all of a part of it."""
         box = [s.indices(n)[:2] for s, n in zip(index, shape, strict=True)]
-        found = 0
-        for _, block in self.blocks.get(number, []):
-            ends = map(operator.add, block.start, block.shape)
-            found += math.prod(
-                max(0, min(b, e) - max(a, s)) for (a, b), s, e in zip(box, block.start, ends, strict=True)
-            )
+        found = sum(
+            math.prod(max(0, b - a) for a, b in _overlap(box, block)) for _, block in self.blocks.get(number, [])
+        )
         return found == math.prod(b - a for a, b in box)
 
     def read(self, number: int, shape: tuple[int, ...], dtype: np.dtype, index: tuple[slice, ...]) -> np.ndarray:
@@ -160,8 +157,7 @@ class Files:
         box = [s.indices(n)[:2] for s, n in zip(index, shape, strict=True)]
         result = np.empty([max(0, b - a) for a, b in box], dtype)
         for process, block in self.blocks.get(number, []):
-            ends = [s + n for s, n in zip(block.start, block.shape, strict=True)]
-            both = [(max(a, s), min(b, e)) for (a, b), s, e in zip(box, block.start, ends, strict=True)]
+            both = _overlap(box, block)
             if any(a >= b for a, b in both):
                 continue
             count = math.prod(block.shape) * dtype.itemsize
@@ -179,3 +175,8 @@ class Files:
 
     def _data_path(self, process: int) -> Path:
         return self.folders.get(process, self.directory) / names(process)[0]
+
+
+def _overlap(box: list[tuple[int, int]], block: Block) -> list[tuple[int, int]]:
+    """Return begin and end along each dim of the part that a box and a block share; without one, an end is smaller."""
+    return [(max(a, s), min(b, s + n)) for (a, b), s, n in zip(box, block.start, block.shape, strict=True)]

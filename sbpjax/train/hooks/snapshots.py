@@ -77,8 +77,10 @@ class Snapshots(Hook):
             if before is not None and not np.isfinite(before[1].numpy()).all():
                 self._rewind(trainer, before[0])
         if trainer.step % self.every == 0 and trainer.step < trainer.max_steps:
-            self._report(trainer)
-            self._open(trainer).save(trainer.step, trainer.state())
+            store = self._open(trainer)
+            if not self._is_reported:
+                self._report(trainer, store)
+            store.save(trainer.step, trainer.state())
 
     def _rewind(self, trainer: Trainer, step: int) -> None:
         """Go back to the latest snapshot before a step; without one go on."""
@@ -94,11 +96,10 @@ class Snapshots(Hook):
             f"without the batches up to step {trainer.step:,}"
         )
 
-    def _report(self, trainer: Trainer) -> None:
+    def _report(self, trainer: Trainer, store: snapshots.Snapshots) -> None:
         """Write the size once it is known."""
-        store = self._open(trainer)
         store.wait()
-        if store.bytes and not self._is_reported:
+        if store.bytes:
             self._is_reported = True
             size = store.bytes * (snapshots.KEPT + 1) / 2**20
             trainer.write_text(

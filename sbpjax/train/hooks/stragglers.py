@@ -5,7 +5,7 @@
                probe ms   1.1   1.0   2.9   1.1   1.1         rank 2 is named: its devices, or their host
 
 All ranks of a synchronous step take the same time, whichever is slow: the others wait in its collectives. So each rank
-measures what it does alone: the time that it waits for a batch, and that of a small product on each of its devices.
+measures its own work: the wait for a batch, and a small product on each of its devices.
 """
 
 from __future__ import annotations

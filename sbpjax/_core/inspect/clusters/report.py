@@ -136,7 +136,7 @@ class SearchReport(DisplayedReport):
         )
 
     def _sizes(self) -> Table:
-        """Return each size of the choice, what a rank has by it, and the price of the next smaller and larger one."""
+        """Return each size of the choice, the share of a rank, and the price of the next smaller and larger size."""
         s, rows = self.found.choice, []
         links = _links(s)
         for name, share in _shares(s).items():

@@ -27,7 +27,7 @@ from .transformer import Transformer
 _MICRO = (1, 2, 4, 8, 16, 32)
 _VIRTUAL = (1, 2, 4)
 _ALTERNATIVES = 3
-# What the search varies, in the order in which a report shows it.
+# The variables of the search, in the order of the report.
 DIMENSIONS = ("pipeline", "virtual", "data", "fsdp", "expert", "context", "tensor", "micro_batch", "recompute")
 
 

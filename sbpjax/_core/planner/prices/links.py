@@ -14,6 +14,8 @@ import dataclasses
 
 import numpy as np
 
+from sbpjax.sbp.topology import slices_of
+
 from .cost import DEFAULT, PRESETS, CostModel, Link
 
 
@@ -30,7 +32,7 @@ def with_placement_links(model: CostModel, placement) -> CostModel:
     elif placement.type == "tpu":
         shares, written = _torus_shares(placement), written_as_all_reduce(placement)
         links = tuple(Link(model.alpha_us, model.interconnect_bytes_per_s * s, w) for s, w in zip(shares, written))
-        if model.slices is not None and (placement.topology_name or "").partition("*")[1]:
+        if model.slices is not None and slices_of(placement.topology_name or "") > 1:
             network = Link(model.slices.alpha_us, model.slices.bytes_per_s * model.efficiency.slices)
             slice_of = {int(r): d.slice_index for r, d in zip(placement.ranks.flat, placement.devices.flat)}
             inside = _ranks_per_group(placement, slice_of.__getitem__)
