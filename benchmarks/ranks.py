@@ -122,7 +122,7 @@ def checkpoint(path: Path, ranks: int) -> str:
         for rank in range(ranks):
             files.add(rank, json.loads((path / blocks.names(rank)[1]).read_text()))
         for number in range(400):
-            files.check_covered(number, (ranks,), 4)
+            files.count_elements(number, (ranks,), 4)
     return f"{2 * ranks:,} files; checksums {wrote:.1f} s"
 
 
