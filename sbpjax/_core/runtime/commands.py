@@ -57,7 +57,9 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         text = action.help or ""
         if action.default in (None, False, argparse.SUPPRESS, []) or "default" in text or not action.option_strings:
             return action.help
-        return f"{text} (default: %(default)s)".lstrip()
+        many = isinstance(action.default, list | tuple)
+        default = " ".join(map(str, action.default)) if many else "%(default)s"
+        return f"{text} (default: {default})".lstrip()
 
 
 def command_parser(module: str) -> argparse.ArgumentParser:

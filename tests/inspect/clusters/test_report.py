@@ -28,7 +28,7 @@ def test_report_names_the_choice_and_three_others(found):
     assert found.choice.layout.text() in text and "in sbpjax.train: Trainer(parallel=Parallel(" in text
     for other in found.alternatives:
         lost = seconds_text(other.seconds - found.choice.seconds)
-        assert f"against {other.layout.text()}: {lost} slower" in text
+        assert f"{other.layout.text()} is {lost} slower:" in text
 
 
 def test_every_size_has_the_price_of_its_neighbours(found):
@@ -66,7 +66,7 @@ def test_command_writes_a_page_that_stands_alone(tmp_path, capsys):
     main(["llama-8b", "--machine", "h100:1x8", "--batch", "512k", "--html", str(page)])
     assert "llama-8b (8B parameters) on h100:1x8 (8 chips), 64 sequences of 8,192 tokens" in capsys.readouterr().out
     html = page.read_text()
-    assert html.count("<rect") > 8 and "against " in html and not re.search(r"<script|src=|href=", html)
+    assert html.count("<rect") > 8 and " slower:" in html and not re.search(r"<script|src=|href=", html)
 
 
 @pytest.mark.parametrize(

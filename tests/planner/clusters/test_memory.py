@@ -21,7 +21,9 @@ def test_fsdp_divides_the_state_and_gathers_two_blocks():
     whole, divided = (memory(micro_batch=1, **axis) for axis in ({"data": 8}, {"fsdp": 8}))
     assert divided.optimizer == whole.optimizer / 8
     gathered = 2 * 2 * (4 * 1024 * 1024 + 3 * 1024 * 4096) + 2 * 32000 * 1024
-    assert divided.parameters == pytest.approx(4 * MODEL.parameters / 8 + gathered)
+    unreduced = 4 * 32000 * 1024  # the largest gradient before its reduction, that of a table
+    assert divided.parameters == 4 * MODEL.parameters / 8 == divided.gradients
+    assert divided.gathered == pytest.approx(gathered + unreduced) and whole.gathered == gathered
 
 
 def test_policies_are_in_the_order_of_what_they_keep():

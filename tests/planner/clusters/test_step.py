@@ -23,7 +23,7 @@ def cost(found, name):
 def test_products_take_their_flops_at_the_peak_that_is_reached():
     found = step(Layout(data=8, micro_batch=8))
     tokens = 8 * 2048
-    assert cost(found, "products") - cost(found, "products of the vocabulary") == pytest.approx(
+    assert cost(found, "matmuls") - cost(found, "matmuls of the vocabulary") == pytest.approx(
         6 * tokens * 8 * BLOCK / (989e12 * 0.5)
     )
     again = step(Layout(data=8, micro_batch=8, recompute="full"))
@@ -40,8 +40,8 @@ def test_costs_add_up_to_the_time_and_mfu_counts_the_model():
 
 def test_float8_takes_products_alone():
     slow, fast = (step(Layout(data=8, micro_batch=8, precision=p)) for p in ("bfloat16", "float8"))
-    vocab = cost(slow, "products of the vocabulary")
-    assert cost(fast, "products") - vocab == pytest.approx((cost(slow, "products") - vocab) * 989 * 0.5 / (1979 * 0.44))
+    vocab = cost(slow, "matmuls of the vocabulary")
+    assert cost(fast, "matmuls") - vocab == pytest.approx((cost(slow, "matmuls") - vocab) * 989 * 0.5 / (1979 * 0.44))
     assert cost(fast, "attention") == cost(slow, "attention")
     assert cost(fast, "pointwise") > cost(slow, "pointwise")  # casts, and the largest magnitudes
 
@@ -53,6 +53,29 @@ def test_a_gather_of_a_tensor_axis_moves_activations():
     assert entry.bytes == pytest.approx(8 * 8 * 10 * once)  # micro-batches, layers, collectives of one
     kept = step(Layout(data=2, tensor=4, micro_batch=4, overlaps=False, keeps_gathered=True))
     assert cost(kept, "tensor") == pytest.approx(0.8 * entry.seconds)
+
+
+def test_ranks_of_a_context_axis_reduce_their_gradients():
+    layouts = Layout(data=8, micro_batch=8), Layout(data=4, context=2, micro_batch=16)
+    data, context = (step(layout).costs() for layout in layouts)
+    (whole,) = [c for c in data if c.name.endswith("reduction of gradients")]
+    parts = {c.name: c for c in context if c.name.endswith("reduction of gradients")}
+    assert set(parts) == {"data: reduction of gradients", "context: reduction of gradients"}
+    received = 2 * 4 * (8 * BLOCK + 2 * 32000 * 1024)  # bytes of a reduce-scatter and a gather, before (n - 1) / n
+    assert whole.bytes == pytest.approx(received * 7 / 8)
+    assert parts["data: reduction of gradients"].bytes == pytest.approx(received * 3 / 4)
+    assert parts["context: reduction of gradients"].bytes == pytest.approx(received / 2)
+
+
+def test_exposed_and_hidden_time_are_that_of_the_collectives():
+    few, many = (step(Layout(fsdp=8, micro_batch=1), length=length) for length in (128, 8192))
+    for found, most_is_hidden in ((few, False), (many, True)):
+        (entry,) = [c for c in found.costs() if c.name.startswith("fsdp")]
+        link = found.links["fsdp"]
+        alpha = (3 * 8 + 1) * link.alpha_us * 1e-6
+        whole = found.micro_batches * alpha + entry.bytes / link.bytes_per_s
+        assert entry.seconds + entry.hidden == pytest.approx(whole)
+        assert (entry.hidden > entry.seconds) == most_is_hidden
 
 
 def test_the_bubble_is_the_stages_less_one_over_the_micro_batches():
@@ -77,7 +100,7 @@ def test_slices_reduce_the_part_that_one_chip_holds():
 def test_a_vocabulary_that_is_not_aligned_is_slow_on_gpus_alone():
     odd = dataclasses.replace(MODEL, vocab=32001)
     for where, factor in (("h100:8", 8.0), ("v5e:4x2", 1.0)):
-        times = [cost(step(Layout(data=8, micro_batch=8), where, model=m), "products of the") for m in (MODEL, odd)]
+        times = [cost(step(Layout(data=8, micro_batch=8), where, model=m), "matmuls of the") for m in (MODEL, odd)]
         assert times[1] / times[0] == pytest.approx(factor, rel=1e-3)
 
 

@@ -2,9 +2,9 @@
 
 llama-70b on v5p:8x16x16, 512 sequences of 8,192 tokens: 13,686 layouts priced
 choice: fsdp 256 × context 8; micro-batch 2, recompute none: 2.78 s a step, MFU 72 %, 61.1 of 95.0 GB
-context 8 | 1,024 of 8,192 tokens of a sequence | 4: needs 102.3 GB | 16: +0.12 s
+context 8 | 1,024 of 8,192 tokens of a sequence | 4: needs 102.3 GB | 16: +0.12 s (fsdp 128)
 …
-against pipeline 4 × fsdp 512: 0.21 s slower
+pipeline 4 × fsdp 512 is 0.21 s slower:
 +0.30 s  bubble: the pipeline fills and drains
 -0.09 s  tensor: gathers and reduce-scatters (-41.0 GB)
 """
@@ -18,12 +18,26 @@ from typing import Any
 from sbpjax._core.inspect.display import DisplayedReport, Table, bytes_text, svg
 from sbpjax._core.planner.clusters.layout import RECOMPUTE
 from sbpjax._core.planner.clusters.memory import peak
-from sbpjax._core.planner.clusters.search import Found
+from sbpjax._core.planner.clusters.search import DIMENSIONS, Found
 from sbpjax._core.planner.clusters.step import Step
 
 _MOST = 10
+_EQUAL = 0.02  # of the step time: published steps are 6 % from the model (median), steps of one machine less
 _REASONS = 4
 _LABELS = {"virtual": "layer groups", "micro_batch": "micro-batch"}
+_MEMORY = {
+    "gathered": "gathered for use",
+    "activations": "activations kept",
+    "working": "working set of a block",
+    "runtime": "reserved by the runtime",
+}
+_KEPT = {
+    "none": "every activation, until its backward",
+    "dots": "results of matmuls; pointwise operations and attention run again",
+    "dots_but_up": "results of matmuls but the MLP's first; the rest runs again",
+    "half_dots": "attention and every second matmul; the rest runs again",
+    "full": "the input of each block; its forward runs again",
+}
 _COLOURS = {
     "compute": "#1f78b4",
     "memory": "#a6cee3",
@@ -51,16 +65,17 @@ def _costs(step: Step) -> Table:
             c.kind,
             seconds_text(c.seconds),
             f"{c.seconds / step.seconds:.1%}",
+            seconds_text(c.hidden) * (c.hidden >= 1e-6),
             bytes_text(c.bytes) * bool(c.bytes),
         )
         for c in costs[:_MOST]
     ]
-    return Table(rows, ("cost", "kind", "time", "share", "bytes"), right=(2, 3, 4))
+    return Table(rows, ("cost", "kind", "time", "share", "hidden", "traffic of a chip"), right=(2, 3, 4, 5))
 
 
 def _memory(step: Step) -> Table:
     found = peak(step)
-    rows = [(name, bytes_text(size)) for name, size in vars(found).items()]
+    rows = [(_MEMORY.get(name, name), bytes_text(size)) for name, size in vars(found).items() if size]
     return Table([*rows, ("total", bytes_text(found.total))], ("memory of a chip", ""), right=(1,))
 
 
@@ -76,32 +91,38 @@ def differences(choice: Step, other: Step) -> list[tuple[float, float, str]]:
 
 
 def _shares(step: Step) -> dict[str, str]:
-    """Return the part of a rank for every size above one of a layout, and for its options."""
+    """Return what a chip holds by every size above one of a layout, and by its options."""
     layout, model = step.layout, step.model
-    layers, replica = -(-model.layers // layout.pipeline), "a copy of the parameters, its own part of the batch"
-    count, size = step.micro_batches, layout.micro_batch
+    layers, replica = -(-model.layers // layout.pipeline), "a copy of the parameters, its own sequences"
+    count, size, parts = step.micro_batches, layout.micro_batch, layout.fsdp * layout.tensor * layout.pipeline
+    others = "".join(f", {n}" for n in ("tensor", "pipeline") if getattr(layout, n) > 1)
+    fsdp = f"1/{parts:,} of parameters and their state (with{others[1:]})" if others else f"1/{parts:,} of parameters"
     shares = {
         "slices": replica,
         "pipeline": f"{layers} of {model.layers} layers",
         "virtual": "groups of layers on its stage, which shorten the bubble",
         "data": replica,
-        "fsdp": f"1/{layout.fsdp} of parameters and their state, its own part of the batch",
-        "expert": f"{model.experts // layout.expert} of {model.experts} experts, its own part of the batch",
+        "fsdp": f"{fsdp}, its own sequences",
+        "expert": f"{model.experts // layout.expert} of {model.experts} experts, its own sequences",
         "context": f"{step.length // layout.context:,} of {step.length:,} tokens of each sequence",
         "tensor": f"{model.heads // layout.tensor} of {model.heads} heads, 1/{layout.tensor} of every matrix",
     }
     used = {name: text for name, text in shares.items() if getattr(layout, name) > 1}
-    micro = f"{count:,} micro-batches of {size} sequence{'s' * (size > 1)} a step"
-    return {**used, "micro_batch": micro, "recompute": "what its backward computes again"}
+    micro = f"{size} sequence{'s' * (size > 1)} at a time, {count:,} time{'s' * (count > 1)} a step"
+    return {**used, "micro_batch": micro, "recompute": _KEPT[layout.recompute]}
 
 
 def _links(step: Step) -> dict[str, str]:
-    """Return for every axis which links its ranks communicate over."""
-    machine, found, inner = step.machine, {"slices": "data-centre network"}, 1
+    """Return for every axis which links its ranks communicate over, and their speed for one chip."""
+    machine, inner = step.machine, 1
+    network = machine.network()
+    found = {"slices": f"{network.bytes_per_s / 1e9:.0f} GB/s between slices"} if network else {}
     for axis, size in step.layout.sizes().items():
         inner *= size
         within = inner <= machine.dims[-1]
-        found[axis] = "torus" if machine.chip.torus else "within a host" if within else "between hosts"
+        where = "torus" if machine.chip.torus else "within a host" if within else "between hosts"
+        if axis in step.links:
+            found[axis] = f"{step.links[axis].bytes_per_s / 1e9:.0f} GB/s {where}"
     return found
 
 
@@ -121,7 +142,8 @@ class SearchReport(DisplayedReport):
         size, chips = f"{s.model.parameters / 1e9:,.0f}B parameters", f"{s.machine.chips:,} chips"
         return (
             f"{s.model.name} ({size}) on {s.machine.name} ({chips}), {s.sequences:,} sequences of {s.length:,} tokens: "
-            f"{count:,} layouts priced, {self.found.too_large:,} above {self.found.limit_bytes / 1e9:.1f} GB of memory"
+            f"{count:,} layouts priced, of which {self.found.too_large:,} need more than "
+            f"{self.found.limit_bytes / 1e9:.1f} GB of memory"
         )
 
     def _choice(self) -> str:
@@ -143,20 +165,25 @@ class SearchReport(DisplayedReport):
             value = getattr(s.layout, name)
             values = [v for n, v in self.found.least_bytes if n == name]
             if isinstance(value, str):
-                others = [self._price(name, v) for v in values if v != value] or [""]
-                rows.append((name, value, "", share, others[0], ""))
+                others = "; ".join(self._price(name, v) for v in values if v != value)
+                rows.append((name, value, "", share, others, ""))
                 continue
             near = max((v for v in values if v < value), default=0), min((v for v in values if v > value), default=0)
             prices = [self._price(name, v) if v else "" for v in near]
             rows.append((_LABELS.get(name, name), str(value), links.get(name, ""), share, *prices))
-        return Table(rows, ("", "size", "links", "a rank has", "smaller", "larger"), right=(1,))
+        return Table(rows, ("", "size", "links", "a chip holds", "smaller", "larger"), right=(1,))
 
     def _price(self, name: str, value: int | str) -> str:
-        """Return the seconds that the fastest layout with another value loses, or the memory that it lacks."""
-        step = self.found.fastest.get((name, value))
+        """Return the seconds that the fastest layout with another value loses and what it changes, or its memory."""
+        step, choice = self.found.fastest.get((name, value)), self.found.choice
         if step is None:
             return f"{value}: needs {bytes_text(self.found.least_bytes[name, value])}"
-        return f"{value}: +{seconds_text(step.seconds - self.found.choice.seconds)}"
+        changed = ", ".join(
+            f"{_LABELS.get(n, n)} {getattr(step.layout, n)}"
+            for n in DIMENSIONS
+            if n != name and getattr(step.layout, n) != getattr(choice.layout, n)
+        )
+        return f"{value}: +{seconds_text(step.seconds - choice.seconds)}{f' ({changed})' * bool(changed)}"
 
     def _line(self, step: Step) -> tuple[str, ...]:
         return (
@@ -169,7 +196,7 @@ class SearchReport(DisplayedReport):
 
     def _reasons(self, other: Step) -> str:
         choice = self.found.choice
-        lines = [f"against {other.layout.text()}: {seconds_text(other.seconds - choice.seconds)} slower"]
+        lines = [f"{other.layout.text()} is {seconds_text(other.seconds - choice.seconds)} slower:"]
         for seconds, count, name in differences(choice, other)[:_REASONS]:
             moved = f" ({'-' * (count < 0)}{bytes_text(abs(count))})" if abs(count) >= 1e6 else ""
             lines.append(f"  {'+' if seconds > 0 else '-'}{seconds_text(abs(seconds))}  {name}{moved}")
@@ -183,8 +210,17 @@ class SearchReport(DisplayedReport):
         if gain <= 0:
             return "memory rules out nothing faster"
         return (
-            f"memory rules out {free.layout.text()}: {seconds_text(gain)} faster, but {bytes_text(peak(free).total)} "
-            f"of {bytes_text(self.found.limit_bytes)}"
+            f"memory rules out {free.layout.text()}: {seconds_text(gain)} faster, but it needs "
+            f"{bytes_text(peak(free).total)}"
+        )
+
+    def _assumptions(self) -> str:
+        chip = self.found.choice.machine.chip
+        e = chip.efficiency
+        return (
+            f"assumed: matmuls at {e.products:.0%} and attention at {e.attention:.0%} of {chip.flops_bf16 / 1e12:,.0f} "
+            f"TFLOP/s, memory at {e.memory:.0%} of {chip.memory_bytes_per_s / 1e9:,.0f} GB/s; "
+            f"layouts within {_EQUAL:.0%} of each other are as good as equal"
         )
 
     def _trainer(self) -> str:
@@ -204,16 +240,20 @@ class SearchReport(DisplayedReport):
         yield self._head()
         yield self._choice()
         yield (
-            "why these sizes: the fastest layout that has the next smaller or larger one, all else free",
+            "why these sizes: what the next smaller or larger would cost, with the others chosen anew (in brackets)",
             self._sizes(),
             self._limit(),
         )
         head = ("layout", "step", "tokens/s a chip", "MFU", "memory")
         yield (
-            "the choice, and the best of the next three combinations of axes",
+            "the choice, and the best layout of each of the next three combinations of axes",
             Table([self._line(s) for s in steps], head, right=(1, 2, 3, 4)),
         )
-        yield "where the time of the choice goes", _costs(steps[0])
+        yield (
+            "where the time of the choice goes: times add up to the step; hidden time runs beside compute",
+            _costs(steps[0]),
+            self._assumptions(),
+        )
         yield _memory(steps[0])
         for other in self.found.alternatives:
             yield self._reasons(other)

@@ -25,7 +25,8 @@ class Memory:
     """The parts of a chip's peak memory, in bytes.
 
     Attributes:
-        parameters: at rest, and the copies that are gathered for use.
+        parameters: between steps.
+        gathered: copies of parameters that are gathered for use, and gradients before their reduction.
         gradients: of the parameters.
         optimizer: its state, with a master copy.
         activations: kept for the backward.
@@ -34,6 +35,7 @@ class Memory:
     """
 
     parameters: float
+    gathered: float
     gradients: float
     optimizer: float
     activations: float
@@ -43,7 +45,7 @@ class Memory:
     @property
     def total(self) -> float:
         """The sum of the parts."""
-        return self.parameters + self.gradients + self.optimizer + self.activations + self.working + self.runtime
+        return sum(vars(self).values())
 
 
 def peak(step: Step) -> Memory:
@@ -51,14 +53,13 @@ def peak(step: Step) -> Memory:
     lay = step.layout
     held = step.stage_parameters / lay.fsdp
     block = step.dense_parameters + step.expert_parameters
-    parameters, gradients = held * lay.weight_bytes, held * lay.grad_bytes
+    parameters, gradients, gathered = held * lay.weight_bytes, held * lay.grad_bytes, 0.0
     if lay.fsdp > 1 or lay.weight_bytes > 2:
         if lay.pipeline > 1:  # whole for all micro-batches, with gradients that are reduced after the last
-            parameters += step.stage_parameters * 2.0
-            gradients += step.stage_parameters * lay.grad_bytes * (lay.fsdp > 1)
+            gathered = step.stage_parameters * (2.0 + lay.grad_bytes * (lay.fsdp > 1))
         else:  # of two blocks, and a gradient
-            parameters += 2.0 * (2 * block) + 2.0 * step.vocab_parameters
-            gradients += lay.reduce_bytes * max(block, step.vocab_parameters) * (lay.fsdp > 1)
+            gathered = 2.0 * (2 * block) + 2.0 * step.vocab_parameters
+            gathered += lay.reduce_bytes * max(block, step.vocab_parameters) * (lay.fsdp > 1)
     optimizer = held * lay.optimizer_bytes / (lay.data if lay.zero1 else 1)
     inner, last = step.stage_layers
     tokens = step.group_tokens
@@ -76,7 +77,7 @@ def peak(step: Step) -> Memory:
         first = (inner * kept * flight, working)
         end = (last * kept, max(loss, working))
         activations, moment = max(first, end, key=sum)
-    return Memory(parameters, gradients, optimizer, activations, moment)
+    return Memory(parameters, gathered, gradients, optimizer, activations, moment)
 
 
 def block_bytes(step: Step, recompute: str) -> float:

@@ -10,7 +10,8 @@ and one efficiency (`_core.planner.prices.cost.Efficiency`), and of collectives 
     context     keys and values of other ranks: beside attention, exposed beyond its time
     expert      exchanges of tokens: exposed
     pipeline    transfers between stages: exposed
-    data        reduction of gradients: beside the last micro-batch's backward, exposed beyond it
+    data        reduction of gradients: beside the last micro-batch's backward, exposed beyond it; over context, too,
+                whose ranks share parameters and see other tokens
     slices      the same between slices, of the parts that a slice's ranks hold: exposed, a collective per parameter
 
 Every cost is that of the slowest stage; costs of other stages hide behind it. The bubble is the time that it waits.
@@ -46,14 +47,16 @@ class Cost:
     Attributes:
         name: the operation.
         kind: ``compute``, ``memory``, ``communication``, ``bubble`` or ``launch``.
-        seconds: of one step.
+        seconds: that it adds to a step.
         bytes: that one chip receives for it; of ``memory`` those it reads and writes.
+        hidden: seconds of a step in which it runs beside compute.
     """
 
     name: str
     kind: str
     seconds: float
     bytes: float = 0.0
+    hidden: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,7 @@ class Step:
         machine: where it runs.
         length: tokens of a sequence.
         sequences: of a step, all ranks together.
+        links: of every axis above one, from the machine.
     """
 
     model: Transformer
@@ -73,11 +77,11 @@ class Step:
     machine: Machine
     length: int
     sequences: int
-    _links: dict[str, Link] = field(default_factory=dict, compare=False, repr=False)
+    links: dict[str, Link] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        if not self._links:
-            object.__setattr__(self, "_links", _links(self.machine, tuple(self.layout.sizes().items())))
+        if not self.links:
+            object.__setattr__(self, "links", _links(self.machine, tuple(self.layout.sizes().items())))
 
     # --- sizes ---------------------------------------------------------------------------------------------------
 
@@ -223,30 +227,30 @@ class Step:
         n = getattr(self.layout, axis)
         if n == 1 or not count:
             return 0.0, 0.0
-        link, received = self._links[axis], whole_bytes * (n - 1) / n
+        link, received = self.links[axis], whole_bytes * (n - 1) / n
         return count * (link.alpha_us * 1e-6 + received / link.bytes_per_s), count * received
 
-    def _tensor(self) -> tuple[float, float]:
+    def _tensor(self) -> tuple[float, float, float]:
         again = 0.0 if self.layout.keeps_gathered else 2.0
         count = 8.0 + again + (1.0 if self.layout.recompute == "full" else 0.0)
         seconds, received = self._collective("tensor", 2.0 * self.group_tokens * self.model.width, count)
-        if self.layout.overlaps:
-            seconds -= self.machine.chip.efficiency.hidden * min(seconds, self._products)
-        return seconds, received
+        hidden = self.layout.overlaps * self.machine.chip.efficiency.hidden * min(seconds, self._products)
+        return seconds - hidden, received, hidden
 
-    def _context(self) -> tuple[float, float]:
+    def _context(self) -> tuple[float, float, float]:
         # Forward: keys and values. Backward: they again, and their gradients.
         n = self.layout.context
         whole = 4.0 * self.group_tokens * n * self.model.kv_width / self.layout.tensor
         seconds, received = self._collective("context", whole, 3.0 + self._share("attention"))
-        return max(0.0, seconds - self._attention) + (seconds / n if n > 1 else 0.0), received
+        exposed = min(seconds, max(0.0, seconds - self._attention) + seconds / n)
+        return exposed, received, seconds - exposed
 
-    def _expert(self) -> tuple[float, float]:
+    def _expert(self) -> tuple[float, float, float]:
         each = 2.0 * self.group_tokens * self.model.used_mlps * self.model.width / self.layout.tensor
-        return self._collective("expert", each, 4.0 + 2.0 * self._share("up"))
+        return *self._collective("expert", each, 4.0 + 2.0 * self._share("up")), 0.0
 
-    def _fsdp(self, layers: int, with_vocab: bool, compute: float) -> tuple[float, float]:
-        """Return the exposed seconds and the bytes of gathers and reduce-scatters, of one pass over the layers."""
+    def _fsdp(self, layers: int, with_vocab: bool, compute: float) -> tuple[float, float, float]:
+        """Return the exposed seconds, bytes and hidden seconds of gathers and reduce-scatters of a pass over layers."""
         each = self.dense_parameters + self.expert_parameters
         tables = (1 if self.model.tied else 2) * self.vocab_parameters * with_vocab
         gather, received = self._collective("fsdp", 2.0 * each, 2.0 * layers)
@@ -254,8 +258,9 @@ class Step:
         ends, last = self._collective("fsdp", (4.0 + self.layout.reduce_bytes) * tables, 1.0 if tables else 0.0)
         first = gather / (2 * layers) if layers else 0.0
         # The first gather and the last reduction have nothing beside them.
-        exposed = max(0.0, gather + reduce + ends - compute) + first + (reduce / layers if layers else 0.0)
-        return min(exposed, gather + reduce + ends), received + more + last
+        whole = gather + reduce + ends
+        exposed = min(whole, max(0.0, whole - compute) + first + (reduce / layers if layers else 0.0))
+        return exposed, received + more + last, whole - exposed
 
     def costs(self) -> list[Cost]:
         """Return the costs of a step, whose seconds add up to its time."""
@@ -263,29 +268,31 @@ class Step:
         m = self.micro_batches
         found: list[Cost] = []
 
-        def add(name: str, kind: str, seconds: float, received: float = 0.0, times: float = m) -> None:
+        def add(
+            name: str, kind: str, seconds: float, received: float = 0.0, hidden: float = 0.0, times: float = m
+        ) -> None:
             if seconds > 0:
-                found.append(Cost(name, kind, seconds * times, received * times))
+                found.append(Cost(name, kind, seconds * times, received * times, hidden * times))
 
-        add("products", "compute", layers * self._products)
+        add("matmuls", "compute", layers * self._products)
         add("attention", "compute", layers * self._attention)
         add("pointwise operations", "memory", layers * self._pointwise,
             layers * self.pointwise_bytes * self.group_tokens / self.layout.tensor)  # fmt: skip
         if with_vocab:
-            add("products of the vocabulary", "compute", self._vocab_products)
+            add("matmuls of the vocabulary", "compute", self._vocab_products)
             add("loss", "memory", self._loss)
         compute = layers * self._block_seconds + with_vocab * self._vocab_seconds
-        for name, (seconds, received) in (
+        for name, (seconds, received, hidden) in (
             ("tensor: gathers and reduce-scatters", self._tensor()),
             ("context: keys and values", self._context()),
             ("expert: exchanges of tokens", self._expert()),
         ):
-            add(name, "communication", layers * seconds, layers * received)
+            add(name, "communication", layers * seconds, layers * received, layers * hidden)
         if self.layout.pipeline == 1:
             add("fsdp: gathers and reduce-scatters", "communication", *self._fsdp(layers, with_vocab, compute))
         else:  # gathered once for all micro-batches, reduced after the last
             once = compute * min(1, m)
-            add("fsdp: gathers and reduce-scatters", "communication", *self._fsdp(layers, with_vocab, once), 1.0)
+            add("fsdp: gathers and reduce-scatters", "communication", *self._fsdp(layers, with_vocab, once), times=1.0)
             add("pipeline: transfers between stages", "communication", *self._transfer())
         found += self._bubble(sum(c.seconds for c in found), compute)
         found += self._once(layers, compute)
@@ -296,7 +303,7 @@ class Step:
         return sorted(found, key=lambda c: -c.seconds)
 
     def _transfer(self) -> tuple[float, float]:
-        link = self._links["pipeline"]
+        link = self.links["pipeline"]
         each = 2.0 * self.group_tokens * self.model.width / self.layout.tensor * self.layout.virtual
         # To the next stage, and the gradient back, not beside other work of the stage.
         return 2.0 * (self.layout.virtual * link.alpha_us * 1e-6 + each / link.bytes_per_s), 2.0 * each
@@ -316,18 +323,25 @@ class Step:
         lay = self.layout
         held = self.stage_parameters / lay.fsdp
         # Experts are shared by the ranks of `expert`; the rest of a block is replicated there.
-        replicas = lay.data
-        if replicas > 1:
-            reduce, received = self._collective("data", lay.reduce_bytes * held, 1.0)
-            back, more = self._collective("data", (lay.weight_bytes if lay.zero1 else lay.reduce_bytes) * held, 1.0)
-            backward = compute * 2.0 / 3.0
-            hidden = min(reduce if lay.zero1 else reduce + back, backward)
-            tail = (reduce + back) / max(layers, 1)
-            yield Cost("data: reduction of gradients", "communication", reduce + back - hidden + tail, received + more)
+        free = compute * 2.0 / 3.0  # of the last micro-batch's backward
+        for axis in ("data", "context"):
+            is_divided = axis == "data" and lay.zero1
+            reduce, received = self._collective(axis, lay.reduce_bytes * held, 1.0)
+            back, more = self._collective(axis, (lay.weight_bytes if is_divided else lay.reduce_bytes) * held, 1.0)
+            if not reduce:
+                continue
+            beside = min(reduce if is_divided else reduce + back, free)
+            free -= beside
+            exposed = reduce + back - beside + (reduce + back) / max(layers, 1)
+            yield Cost(
+                f"{axis}: reduction of gradients", "communication", exposed, received + more,
+                max(0.0, reduce + back - exposed),
+            )  # fmt: skip
         if lay.expert > 1:
             dense = layers * self.dense_parameters / lay.fsdp
             reduce, received = self._collective("expert", 2.0 * lay.reduce_bytes * dense, 1.0)
-            yield Cost("expert: reduction of gradients", "communication", max(0.0, reduce - compute / 2), received)
+            exposed = max(0.0, reduce - compute / 2)
+            yield Cost("expert: reduction of gradients", "communication", exposed, received, reduce - exposed)
         network = self.machine.network()
         if lay.slices > 1 and network is not None:
             n = lay.slices
