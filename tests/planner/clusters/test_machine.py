@@ -30,7 +30,15 @@ def test_an_axis_takes_whole_dims_of_the_torus():
 
 def test_a_part_of_a_dim_is_a_line_of_half_the_bandwidth():
     found = links("v5p:8x8x8", tensor=4, fsdp=128)
-    assert found == {"tensor": CHIP / 6, "fsdp": pytest.approx(CHIP)}  # two whole dims, and the rest of the first
+    assert found["tensor"] == CHIP / 6
+    # Two whole dims, and the rest of the first, where four transfers share each link.
+    assert found["fsdp"] == pytest.approx((2 + 1 / 4) * CHIP / 3)
+
+
+def test_axes_of_one_dim_share_its_links():
+    found = links("v5e:16x16", tensor=4, context=16, fsdp=2, data=2)
+    assert found["tensor"] == found["context"] / 2 == CHIP / 6 * (200 / 600) * 3 / 2
+    assert found["fsdp"] == found["tensor"] / 4 and found["data"] == pytest.approx(found["context"] / 8)
 
 
 def test_latency_grows_with_the_hosts_of_an_axis():

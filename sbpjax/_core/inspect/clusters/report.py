@@ -95,8 +95,8 @@ def _shares(step: Step) -> dict[str, str]:
     layout, model = step.layout, step.model
     layers, replica = -(-model.layers // layout.pipeline), "a copy of the parameters, its own sequences"
     count, size, parts = step.micro_batches, layout.micro_batch, layout.fsdp * layout.tensor * layout.pipeline
-    others = "".join(f", {n}" for n in ("tensor", "pipeline") if getattr(layout, n) > 1)
-    fsdp = f"1/{parts:,} of parameters and their state (with{others[1:]})" if others else f"1/{parts:,} of parameters"
+    also = " ".join(f"× {axis}" for axis in ("tensor", "pipeline") if getattr(layout, axis) > 1)
+    fsdp = f"1/{parts:,} of parameters and their state" + f" (fsdp {also})" * bool(also)
     shares = {
         "slices": replica,
         "pipeline": f"{layers} of {model.layers} layers",
@@ -198,7 +198,7 @@ class SearchReport(DisplayedReport):
         choice = self.found.choice
         lines = [f"{other.layout.text()} is {seconds_text(other.seconds - choice.seconds)} slower:"]
         for seconds, count, name in differences(choice, other)[:_REASONS]:
-            moved = f" ({'-' * (count < 0)}{bytes_text(abs(count))})" if abs(count) >= 1e6 else ""
+            moved = f" ({'+' if count > 0 else '-'}{bytes_text(abs(count))})" if abs(count) >= 1e6 else ""
             lines.append(f"  {'+' if seconds > 0 else '-'}{seconds_text(abs(seconds))}  {name}{moved}")
         memory = peak(other).total - peak(choice).total
         lines.append(f"  {'+' if memory > 0 else '-'}{bytes_text(abs(memory))} of memory")
@@ -219,8 +219,9 @@ class SearchReport(DisplayedReport):
         e = chip.efficiency
         return (
             f"assumed: matmuls at {e.products:.0%} and attention at {e.attention:.0%} of {chip.flops_bf16 / 1e12:,.0f} "
-            f"TFLOP/s, memory at {e.memory:.0%} of {chip.memory_bytes_per_s / 1e9:,.0f} GB/s; "
-            f"layouts within {_EQUAL:.0%} of each other are as good as equal"
+            f"TFLOP/s, HBM at {e.memory:.0%} of {chip.memory_bytes_per_s / 1e9:,.0f} GB/s, links at {e.links:.0%}; "
+            f"{e.hidden:.0%} of a tensor axis's transfers beside matmuls, fsdp's beside the layers; no stragglers. "
+            f"Layouts within {_EQUAL:.0%} of each other are as good as equal."
         )
 
     def _trainer(self) -> str:

@@ -5,8 +5,9 @@
     32*v5e:16x16     32 slices of 256 chips, joined by the data-centre network
 
 Axes are laid out from the innermost, which has the fastest links. On GPUs an axis leaves the host when the axes inside
-it fill the host; on a torus it takes whole dims as far as its size allows, and a part of a dim is a line of half the
-bandwidth of a ring. The hardware's figures are the presets of `_core.planner.prices.cost`.
+it fill the host; on a torus it takes whole dims as far as its size allows. A part of a dim is a line of half the
+bandwidth of a ring; in the rest of that dim neighbours are a stride apart, and as many transfers share each link. The
+hardware's figures are the presets of `_core.planner.prices.cost`.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Machine:
             sizes: of the axes of one slice, the innermost first.
         """
         place = self._torus_link if self.chip.torus else self._host_link
-        state = list(self.dims) if self.chip.torus else [1]
+        state: list = [(dim, 1) for dim in self.dims] if self.chip.torus else [1]
         share = self.chip.efficiency.links
         found = {}
         for axis, size in sizes.items():
@@ -73,21 +74,23 @@ class Machine:
         alpha = _START_US + _NVLINK_US * (size - hosts) + _NETWORK_US * (hosts - 1)
         return Link(alpha, host_link(self.chip, network, size, per_host).bytes_per_s)
 
-    def _torus_link(self, size: int, free: list[int]) -> Link:
+    def _torus_link(self, size: int, free: list[tuple[int, int]]) -> Link:
+        """Take an axis's part of the free dims, each with the stride between neighbours, and return its link."""
         each, left, bandwidth, hops = self.chip.interconnect_bytes_per_s / self.chip.torus, size, 0.0, 0.0
         while left > 1:
-            fitting = [d for d in free if d > 1 and left % d == 0]
+            fitting = [(dim, stride) for dim, stride in free if dim > 1 and left % dim == 0]
             if fitting:
-                dim = left if left in fitting else max(fitting)
-                free.remove(dim)
+                taken = max(fitting, key=lambda f: (f[0] == left, f[0], -f[1]))
+                free.remove(taken)
+                dim, stride = taken
                 left //= dim
-                bandwidth, hops = bandwidth + each, hops + dim / 2
+                bandwidth, hops = bandwidth + each / stride, hops + dim * stride / 2
                 continue
-            dim = max((d for d in free if d % left == 0 and d > 1), default=0)
+            dim, stride = max(((d, s) for d, s in free if d % left == 0 and d > 1), default=(0, 1))
             # A part of a dim, or, where sizes share no factor, a detour that counts as one.
-            bandwidth, hops = bandwidth + each / 2, hops + left
+            bandwidth, hops = bandwidth + each / 2 / stride, hops + left * stride
             if dim:
-                free[free.index(dim)] = dim // left
+                free[free.index((dim, stride))] = dim // left, stride * left
             break
         return Link(_HOP_US * hops, bandwidth or self.chip.interconnect_bytes_per_s)
 
