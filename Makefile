@@ -16,7 +16,7 @@ N       ?= 2
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help venv test test-fast test-long api stubs exhaustive processes cpp demo docs lint style format dist smoke lock clean
+.PHONY: help venv test test-fast test-long api stubs exhaustive processes ambient cpp demo docs lint style format dist smoke lock clean
 
 help:
 	@sed -n '1,7s/^# \{0,1\}//p' Makefile
@@ -62,6 +62,8 @@ $(VENV)/.dev: requirements-dev.lock $(VENV)/.test
 ENGINES := tests/engines tests/graph/export/test_other_forms.py tests/serving tests/examples/test_serving.py
 # They compare the bits of random numbers that several programs draw, which are equal as users compile them.
 DRAWS   := tests/ops/randoms tests/tensor/creation
+ON_PLACEMENTS := compiler data distributed distributions engines functions graph independence inspect models nn \
+  one_embedding op_specs ops optim runtime sbp serialization serving tensor tracing train vision
 PAGES   := $(patsubst %,"tests/documentation/test_guides.py::test_code_runs[%]",engines serve export)
 RUN     := NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
@@ -108,6 +110,12 @@ api: $(VENV)/.test
 # Write the stubs (.pyi) that show editors the names which are made at import. Git ignores them; `make dist` packages them.
 stubs: $(VENV)/.test
 	JAX_PLATFORMS=cpu SBPJAX_CPU_DEVICES=8 PYTHONPATH=. $(BIN)/python -m tests.support.stubs.generate
+
+# A sample of 500 test functions of global tensors, under `jax.set_mesh` of a mesh of all devices: ten minutes.
+ambient: $(VENV)/.test
+	@status=0; set -x; for types in auto explicit; do \
+	  $(RUN) --ambient-mesh $$types --sample 500 $(or $(PYTEST),$(ON_PLACEMENTS:%=tests/%)) || status=1; \
+	done; exit $$status
 
 demo: $(VENV)/.demo
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)

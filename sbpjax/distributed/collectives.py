@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from sbpjax._core.runtime import processes
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, put
 from sbpjax.errors import OpError, OpTypeError, OpValueError
@@ -41,6 +42,7 @@ def op_name(operation: str, op, array) -> str:
     return op.value
 
 
+@hide_mesh
 def _write(x: Tensor, array: jax.Array) -> None:
     """Put a result into a tensor in place, on the device where it was; the tape does not see it."""
     (where,) = payload(x).devices()
@@ -53,6 +55,7 @@ def _make_work(tensors: Sequence[Tensor], async_op: bool) -> Work | None:
     return Work(tensors) if async_op else None
 
 
+@hide_mesh
 def _stack_tensors(operation: str, tensors: Sequence[Tensor], n: int) -> jax.Array:
     """Return ``n`` tensors of one shape as one array."""
     arrays = [local_array(operation, t) for t in tensors]
@@ -146,6 +149,7 @@ def broadcast_coalesced(tensors: Sequence[Tensor], src: int, group: ProcessGroup
         _write(t, out)
 
 
+@hide_mesh
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
     """Put the tensor of every rank into ``tensor_list``, in the order of the ranks, on every rank."""
     operation, group = "all_gather(tensor_list, tensor)", group_of(group)
@@ -171,6 +175,7 @@ def all_gather_into_tensor(
     return _make_work([output_tensor], async_op)
 
 
+@hide_mesh
 def gather(
     tensor: Tensor,
     gather_list: list[Tensor] | None = None,
@@ -194,6 +199,7 @@ def gather(
     return _make_work(gather_list if receives and gather_list else [tensor], async_op)
 
 
+@hide_mesh
 def scatter(
     tensor: Tensor,
     scatter_list: list[Tensor] | None = None,
@@ -233,6 +239,7 @@ def reduce_scatter(
     return _make_work([output], async_op)
 
 
+@hide_mesh
 def reduce_scatter_tensor(
     output_tensor: Tensor,
     input_tensor: Tensor,
@@ -261,6 +268,7 @@ def reduce_scatter_tensor(
     return _make_work([output_tensor], async_op)
 
 
+@hide_mesh
 def all_to_all(
     output_tensor_list: list[Tensor],
     input_tensor_list: list[Tensor],
@@ -279,6 +287,7 @@ def all_to_all(
     return _make_work(output_tensor_list, async_op)
 
 
+@hide_mesh
 def all_to_all_single(output: Tensor, input: Tensor, group: ProcessGroup | None = None, async_op: bool = False):
     """Send the k-th of n equal parts along dim 0 to rank k of the group; join the parts received in ``output``."""
     operation, group = "all_to_all_single(output, input)", group_of(group)

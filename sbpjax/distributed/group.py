@@ -20,6 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime import processes as _world
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, payloads, refresh_tensor
@@ -164,6 +165,7 @@ def local_array(operation: str, x) -> jax.Array:
     return payload(x)
 
 
+@hide_mesh
 def run(operation: str, body: Callable, group: ProcessGroup, arrays: Sequence[jax.Array], static: tuple = ()) -> list:
     """Run ``body`` on every rank of a group and return this rank's results.
 
@@ -224,7 +226,7 @@ def _program(body: Callable, static: tuple, devices: tuple, ndims: tuple[int, ..
         outs = body(*blocks, axis="r", n=len(devices), **dict(static))
         return tuple(o if o.ndim else o.reshape(1) for o in outs)
 
-    program = jax.jit(jax.shard_map(local, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    program = jit_without_mesh(jax.shard_map(local, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     return program, NamedSharding(mesh, spec)
 
 

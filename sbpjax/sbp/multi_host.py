@@ -17,6 +17,7 @@ import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax._core.runtime import collective_trace
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.runtime.processes import by_value, current
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError
@@ -151,7 +152,7 @@ def _broadcast_program(layout: Layout):
     rendezvous("broadcasting", layout.placement.devices)
     spec = layout.sharding.spec
     mapped = jax.shard_map(first, mesh=layout.placement.auto_mesh, in_specs=spec, out_specs=spec, check_vma=False)
-    return jax.jit(mapped, out_shardings=layout.sharding)
+    return jit_without_mesh(mapped, out_shardings=layout.sharding)
 
 
 def bits(x: jax.Array) -> jax.Array:

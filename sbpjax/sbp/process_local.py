@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.runtime import collective_trace
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.processes import World, by_value
 from sbpjax._core.runtime.ranks_text import ranks_text
 from sbpjax.errors import AgreementError, OpError, OpTypeError, message, warn
@@ -44,6 +45,7 @@ def positions_of(member: int, grid: np.ndarray) -> list[Index]:
     return [tuple(int(i) for i in index) for index in np.argwhere(grid == member)]
 
 
+@hide_mesh
 def from_local(
     value,
     placement: Placement,
@@ -245,6 +247,7 @@ def is_first_replica(placement: Placement, codes, world: World) -> bool:
     return any(all(p[a] == 0 for a, code in enumerate(codes) if code == B) for p in positions)
 
 
+@hide_mesh
 def own_part(array: jax.Array, layout: Layout, world: World) -> jax.Array:
     """Return this member's local tensor: its parts joined, its value, or the sum of its summands.
 

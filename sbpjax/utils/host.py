@@ -1,5 +1,7 @@
-"""Host processes: cores, children tied to their parent, exchange of values, commands, progress; optional packages."""
+"""Host processes: cores, children, values, commands, progress; optional packages; work outside an ambient mesh."""
 
+from sbpjax._core.runtime.ambient_mesh import hide_mesh as hide_mesh
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh as jit_without_mesh
 from sbpjax._core.runtime.commands import command_parser as command_parser
 from sbpjax._core.runtime.cores import cores as cores
 from sbpjax._core.runtime.extras import pip_install as pip_install

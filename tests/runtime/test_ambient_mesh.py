@@ -1,5 +1,10 @@
 """Eager work under `jax.set_mesh` of meshes of any axis types: the same values, places and programs as without."""
 
+import ast
+import concurrent.futures
+import pathlib
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,8 +20,10 @@ MIXED = (AxisType.Explicit, AxisType.Auto)
 TYPES = {"auto": (AxisType.Auto,) * 2, "explicit": (AxisType.Explicit,) * 2, "mixed": MIXED}
 
 
-@pytest.fixture(params=TYPES)
+@pytest.fixture(params=[*TYPES, "other devices"])
 def mesh(request):
+    if request.param == "other devices":  # than those of `p`
+        return jax.make_mesh((2, 2), ("data", "model"), devices=jax.devices()[4:])
     return jax.make_mesh((2, 4), ("data", "model"), axis_types=TYPES[request.param])
 
 
@@ -103,9 +110,54 @@ def function_of_jax(p):
     return flow.wrap_jax(jnp.cumsum)(flow.arange(4.0))
 
 
+def pipeline(p):
+    flow.manual_seed(3)
+    stages = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]
+
+    class Stages(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.stages = nn.ModuleList([nn.Linear(4, 4).to_global(place, sbp.broadcast) for place in stages])
+            for i, place in enumerate(stages):
+                self.stages[i].to(nn.graph.GraphModule).set_stage(i, place)
+            self.config.set_gradient_accumulation_steps(2)
+            self.add_optimizer(optim.SGD(self.stages.parameters(), lr=0.1))
+
+        def build(self, x):
+            for stage, place in zip(self.stages, stages, strict=True):
+                x = stage(x.to_global(place, sbp.split(0)))
+            loss = x.sum()
+            loss.backward()
+            return loss
+
+    return Stages()(flow.ones(8, 4, placement=stages[0], sbp=sbp.split(0)))
+
+
+def batches(p):
+    data = flow.utils.data.TensorDataset(flow.arange(32.0).reshape(16, 2))
+    loader = flow.utils.data.DataLoader(data, batch_size=8)
+    return next(iter(flow.utils.data.GlobalLoader(loader, flow.placement("cpu", [0, 1]), sbp.split(0))))[0]
+
+
+def collective(p):
+    x = flow.arange(4.0)
+    flow.distributed.all_reduce(x)
+    return x
+
+
+def part_of_a_rank(p):
+    return flow.arange(12.0, placement=p, sbp=[sbp.split(0), sbp.split(0)]).to_local()
+
+
+def samples(p):
+    flow.manual_seed(3)
+    return flow.distributions.Gamma(flow.ones(4), flow.ones(4)).rsample()
+
+
 WORK = [
     *(local_op, new_local_tensors, local_backward, view, global_op, boxing, random_numbers, global_backward),
-    *(training_step, graph, compiled, transform, function_of_jax),
+    *(training_step, graph, compiled, transform, function_of_jax, pipeline, batches, collective, part_of_a_rank),
+    samples,
 ]
 
 
@@ -221,3 +273,69 @@ def test_numbers_and_views_read_in_a_trace_are_of_one_device(mesh):
         jax.jit(lambda a: (flow.from_jax(a) * 1.2345678 + drawn + view).jax())(x)
         for y in (drawn, view, flow.ones(4) * 1.2345678):
             assert sharding_of(y) == jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+
+def test_error_leaves_the_mesh(mesh, p):
+    with jax.set_mesh(mesh):
+        for fail in (
+            lambda: flow.ones(2, 3) @ flow.ones(2, 3),
+            lambda: flow.ones(2, 3, placement=p, sbp="S0,B") @ flow.ones(2, 3, placement=p, sbp="S0,B"),
+            lambda: flow.wrap_jax(lambda x: 1 / 0)(flow.ones(2)),
+            lambda: flow.compile(lambda x: 1 / 0)(flow.ones(2)),
+            lambda: flow.func.grad(lambda x: 1 / 0)(flow.ones(2)),
+        ):
+            with pytest.raises((flow.errors.OpError, ZeroDivisionError)):
+                fail()
+            assert jax.sharding.get_mesh() == mesh and jax.sharding.get_abstract_mesh() == mesh.abstract_mesh
+
+
+def test_meshes_in_each_other(p):
+    outer = jax.make_mesh((2, 4), ("data", "model"))
+    inner = jax.make_mesh((4,), ("x",), axis_types=(AxisType.Auto,), devices=jax.devices()[:4])
+    with jax.set_mesh(outer):
+        with jax.set_mesh(inner):
+            for work in WORK:
+                work(p)
+            assert jax.sharding.get_mesh() == inner
+        assert jax.sharding.get_mesh() == outer
+        np.testing.assert_array_equal(global_op(p).numpy(), global_op(p).numpy())
+
+
+def test_each_thread_has_its_own_mesh(p):
+    """Also while both threads run the same programs for the first time."""
+    both = threading.Barrier(2)
+
+    def run(types):
+        mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=TYPES[types])
+        with jax.set_mesh(mesh):
+            both.wait(60)
+            found = [work(p).numpy() for work in (local_op, local_backward, global_op, view)]
+            assert jax.sharding.get_mesh() == mesh
+        return found
+
+    jax.clear_caches()
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for left, right in zip(*pool.map(run, ["auto", "explicit"]), strict=True):
+            np.testing.assert_array_equal(left, right)
+
+
+# `jit_without_mesh` and `Op.call` wrap a function of `jax.jit`; the others are only traced, inside a program.
+PLAIN_JIT = {
+    "_core/runtime/ambient_mesh.py",
+    "_core/compiler/eager/op_calls.py",
+    "_core/ops/fusion_barrier.py",
+    "_core/programs/outline.py",
+    "_core/tensor/dispatch/traced_calls.py",
+}
+
+
+def test_programs_of_the_package_do_not_see_the_mesh():
+    """A `jax.jit` of the package's own fails under a mesh of other devices: `jit_without_mesh` does not."""
+    package = pathlib.Path(flow.__file__).parent
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "jax.jit"
+    }
+    assert found == PLAIN_JIT

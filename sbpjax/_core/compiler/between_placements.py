@@ -12,7 +12,7 @@ import functools
 
 import jax
 
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax.sbp import boxing
 from sbpjax.sbp.algebra import B, P
 from sbpjax.sbp.layout import Layout
@@ -73,4 +73,4 @@ def _cost(a: Layout, b: Layout) -> int:
 
 @functools.lru_cache(maxsize=1024)
 def _make_reshape(leave: Layout, arrive: Layout):
-    return jax.jit(lambda x: x.reshape(arrive.physical_shape), out_shardings=arrive.sharding)
+    return jit_without_mesh(lambda x: x.reshape(arrive.physical_shape), out_shardings=arrive.sharding)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax.errors import BoxingError
 from sbpjax.sbp.algebra import B
 from sbpjax.sbp.layout import Layout, layout_of
@@ -108,6 +108,6 @@ def _program(union: tuple, sources: tuple, targets: tuple):
     # Once per pair of placements, when it is compiled; later sends only enter the collective trace.
     rendezvous("sending between placements", devices)
     mesh, spec = Mesh(devices, ("u",)), PartitionSpec("u")
-    program = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    program = jit_without_mesh(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     ranks = [[d.id for d in side] for side in (sources, targets)]
     return program, together(devices, f"sending between placements, devices {ranks[0]} to {ranks[1]}")

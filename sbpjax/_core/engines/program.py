@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.errors import EngineError
 
@@ -178,7 +179,7 @@ def _fold_weights(exported: Any, weights: dict[int, Any], count: int) -> Run:
     """Return the program of XLA with its weights as constants."""
     others = [i for i in range(count) if i not in weights]
 
-    @jax.jit
+    @jit_without_mesh
     def run(*given: Any) -> Any:
         inputs: list[Any] = [None] * count
         for i, value in weights.items():

@@ -29,6 +29,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.runtime import processes
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.creation.generator import default_generator
@@ -180,7 +181,7 @@ def _recompile_named(program: Any):
         return program.call(*inputs)
 
     try:
-        fresh = jax.jit(step, donate_argnums=tuple(1 + i for i in program.written))
+        fresh = jit_without_mesh(step, donate_argnums=tuple(1 + i for i in program.written))
         return fresh.lower(*program.structs).compile()
     finally:
         jax.config.update(_CACHE_KEY, before)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 import jax
 from jax.interpreters import ad, mlir
 
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
+
 # Per primitive's name the function ``(*operands, platform, **params) -> results`` that it is lowered from.
 LOWERED: dict[str, Callable] = {}
 
@@ -30,7 +32,7 @@ def register(primitive, shapes: Callable, run: Callable) -> None:
 
     @functools.lru_cache(maxsize=64)
     def jit_primitive(params: tuple):
-        return jax.jit(lambda *operands: primitive.bind(*operands, **dict(params)))
+        return jit_without_mesh(lambda *operands: primitive.bind(*operands, **dict(params)))
 
     primitive.def_impl(lambda *operands, **params: jit_primitive(tuple(params.items()))(*operands))
     for platform in ("cpu", "tpu", "cuda"):

@@ -138,4 +138,8 @@ def hide_mesh(function: _F) -> _F:
 
 def jit_without_mesh(function: Callable, **options: Any) -> Any:
     """Return ``jax.jit(function, **options)``, whose programs are traced and compiled without the ambient mesh."""
-    return with_cache_miss(jax.jit(function, **options), hide_mesh)
+    jitted = jax.jit(function, **options)
+    call = with_cache_miss(jitted, hide_mesh)
+    # Methods of another function with the same program: those of `call` itself would keep it alive.
+    call.lower, call.trace, call.eval_shape = map(hide_mesh, (jitted.lower, jitted.trace, jitted.eval_shape))
+    return call

@@ -25,11 +25,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun, partial_eval
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh, outside_program
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tensor.dispatch.traced import constant
@@ -267,9 +267,9 @@ def evaluate_program(program: ClosedJaxpr, tensors: Sequence[Tensor]) -> Any:
     """Return the one output of a small program of tensors as an array; None if one of them has no data."""
     if any(isinstance(payload_metadata(t), Abstract) or is_traced(t) for t in tensors):
         return None
-    with jax.ensure_compile_time_eval():
+    with outside_program():
         values = [constant(t) if t.layout is None else np.asarray(constant(t).addressable_data(0)) for t in tensors]
-        return jax.jit(jaxpr_as_fun(program))(*values)[0]
+        return jit_without_mesh(jaxpr_as_fun(program))(*values)[0]
 
 
 def store_value(tensor: Tensor, array: Any, placement: Any) -> None:
@@ -290,7 +290,7 @@ def store_value(tensor: Tensor, array: Any, placement: Any) -> None:
     # A sum, or a value that the planner has not laid out yet, is whole: it is read as such, and small.
     codes = tuple([c if c >= 0 else B for c in getattr(known, "pinned", None) or (B,) * len(place.hierarchy)])
     layout = layout_of(place, codes, tuple(array.shape), np.dtype(array.dtype))
-    with jax.ensure_compile_time_eval():
+    with outside_program():
         assign_after_trace(tensor, multi_host.from_logical(np.asarray(array), layout), layout)
     mark_kept(tensor, "constant")
 

@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import ClosedJaxpr, jaxpr_as_fun, partial_eval
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh, outside_program
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.op_calls import inline_calls
 from sbpjax._core.tensor.dispatch.traced import constant
@@ -151,7 +152,7 @@ class HostInputs:
         self._needed = [i for i, is_used in enumerate(used) if is_used]
         if any(not first <= i < first + count for i in self._needed):
             raise _non_argument_keys_error()
-        self._computed = jax.jit(jaxpr_as_fun(flat.replace(jaxpr=small)))
+        self._computed = jit_without_mesh(jaxpr_as_fun(flat.replace(jaxpr=small)))
         self._needed = [i - first for i in self._needed]
         return closed.replace(jaxpr=jaxpr.replace(outvars=jaxpr.outvars[:-n], debug_info=info))
 
@@ -216,7 +217,7 @@ def _value(t: Tensor) -> Any:
 
 def _zeros(shape: tuple[int, ...], layout: Layout | None) -> Tensor:
     """Return a tensor of zeros with an array of its own, also while something is traced."""
-    with jax.ensure_compile_time_eval():
+    with outside_program():
         if layout is None:
             return wrap_any(jax.device_put(np.zeros(shape, np.int32)), None)
         mine = layout_of(layout.placement, layout.codes, shape, np.dtype(np.int32))

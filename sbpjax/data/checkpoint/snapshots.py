@@ -31,6 +31,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.runtime import processes
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.serialization import signing
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
@@ -45,7 +46,7 @@ from .saving import facts_of, stored_layout
 
 GENERATION = re.compile(r"step_(\d{9})\.(\d+)$")
 KEPT = 2  # complete generations; one more is being written
-_copy_all = jax.jit(lambda arrays: [jnp.copy(x) for x in arrays])
+_copy_all = jit_without_mesh(lambda arrays: [jnp.copy(x) for x in arrays])
 
 
 class Snapshots:

@@ -33,6 +33,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload
@@ -122,6 +123,7 @@ def export(
 # -- the program -------------------------------------------------------------------------------------------------------
 
 
+@hide_mesh
 def _export_program(operation: str, program: Any, platforms: tuple[str, ...] | None):
     structs = program.structs
     # Committed arrays name a device; the export runs on any.

@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.engines import Engine, onnx_model
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax.errors import ExportError
 
 from ..program.on_engine import check, weights_of
@@ -37,7 +38,7 @@ def programs(exported: Any) -> dict[str, bytes]:
     here = {"gpu": "cuda"}.get(jax.default_backend(), jax.default_backend()) in exported.platforms
     if here and exported.nr_devices == 1 and not exported.uses_global_constants:
         structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in exported.in_avals]
-        hlo: Any = jax.jit(exported.call).lower(*structs).compiler_ir("hlo")
+        hlo: Any = jit_without_mesh(exported.call).lower(*structs).compiler_ir("hlo")
         found[HLO] = hlo.as_serialized_hlo_module_proto()
     return found
 

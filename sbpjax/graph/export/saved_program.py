@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tracing import tree
 from sbpjax.sbp import algebra
@@ -66,7 +67,7 @@ class SavedProgram:
                 slot.give(owned, slot.array(owned))
         return Program(
             f"{self._found['name']}, loaded",
-            jax.jit(exported.call, donate_argnums=tuple(1 + i for i in written)),
+            jit_without_mesh(exported.call, donate_argnums=tuple(1 + i for i in written)),
             self._structs(exported, target, in_layouts, numbers),
             self._placement,
             slots,

@@ -19,6 +19,7 @@ from sbpjax._core.compiler.eager.disk_cache import compile_uncached
 from sbpjax._core.compiler.gspmd import physical_array
 from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import evaluate, live_equations
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax.errors import NanError
 from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
@@ -315,5 +316,5 @@ def _start(pipeline: Pipeline, carry, layout: Layout):
         value = carry.start.val if isinstance(carry.start, Literal) else env[carry.start]
         return physical_array(jnp.broadcast_to(jnp.asarray(value, layout.dtype), layout.shape), layout)
 
-    run = jax.jit(make, out_shardings=layout.sharding)
+    run = jit_without_mesh(make, out_shardings=layout.sharding)
     return lambda env: run(*[env[v] for v in sources])

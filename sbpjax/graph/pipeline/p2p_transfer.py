@@ -31,6 +31,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax._core.compiler.between_placements import transfer
 from sbpjax._core.jax_private import xla_client
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
@@ -326,7 +327,7 @@ def connect_placement(placement: Placement) -> None:
         return sum(jax.lax.psum(x, group) for group in groups)
 
     mesh, spec = placement.auto_mesh, PartitionSpec()
-    run = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    run = jit_without_mesh(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     jax.block_until_ready(run(multi_host.replicate_value(np.zeros((), np.float32), placement)))
 
 
@@ -355,7 +356,7 @@ def _program(union: tuple, sources: tuple, targets: tuple, facts: tuple) -> Any:
 
     mesh, spec = Mesh(np.asarray(union, dtype=object), ("u",)), PartitionSpec("u")
     sharding = NamedSharding(mesh, spec)
-    run = jax.jit(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    run = jit_without_mesh(jax.shard_map(body, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))
     structs = [
         jax.ShapeDtypeStruct((len(union) * b[0], *b[1:]), dtype, sharding=sharding)
         for b, dtype in (((_ENOUGH,), np.dtype(np.float32)), *facts)
@@ -366,7 +367,7 @@ def _program(union: tuple, sources: tuple, targets: tuple, facts: tuple) -> Any:
 @functools.cache
 def _compile_dummy_work(device) -> Any:
     work = jax.device_put(np.zeros(_ENOUGH, np.float32), device)
-    return jax.jit(lambda x: 0.5 * x + 1.0).lower(work).compile(), work
+    return jit_without_mesh(lambda x: 0.5 * x + 1.0).lower(work).compile(), work
 
 
 def _device_marker(device) -> jax.Array:

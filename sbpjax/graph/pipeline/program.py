@@ -18,6 +18,7 @@ from sbpjax._core.compiler.launch import checks_results, copy_array
 from sbpjax._core.jax_private import Var, jaxpr_as_fun, new_jaxpr_eqn, no_effects
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.runtime import collective_trace, processes
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
@@ -259,7 +260,7 @@ class PipelinedProgram:
         )
         avals = self.jaxpr.in_avals
         found.structs = [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
-        found.call = jax.jit(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
+        found.call = jit_without_mesh(jaxpr_as_fun(self.jaxpr), donate_argnums=tuple(1 + i for i in self.written))
         return found
 
 

@@ -20,6 +20,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.normalise import run_program
 from sbpjax._core.programs.outline import run_outlined
 from sbpjax._core.programs.plan import Plan
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tensor.storage.payload import payload, payload_metadata
 from sbpjax._core.tracing.capture import State
@@ -154,7 +155,9 @@ def _plan(step: _Step, inputs: _Inputs, state: State, options: Options, operatio
     donate = tuple(1 + i for i in written)
     if place is None:
         xla_options = compiler_options(None, dict(options.compiler_options))
-        run = jax.jit(_outline_program(jaxpr, flat, donate), donate_argnums=donate, compiler_options=xla_options)
+        run = jit_without_mesh(
+            _outline_program(jaxpr, flat, donate), donate_argnums=donate, compiler_options=xla_options
+        )
         return _Planned(run, None, [None] * len(layouts), [None] * len(jaxpr.out_avals), None)
     everywhere = (broadcast,) * len(place.hierarchy)
     # A value without a layout is the same on every rank.

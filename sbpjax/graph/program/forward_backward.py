@@ -25,6 +25,7 @@ from sbpjax._core.jax_private import DropVar, Literal, Primitive, Var
 from sbpjax._core.programs.min_cut import least_saved
 from sbpjax._core.programs.normalise import Program, evaluate, normalise
 from sbpjax._core.programs.primitives import MOVES
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 
 # Placeholder for the gradient of an output while a block is traced.
 cotangent_p = Primitive("cotangent")
@@ -167,7 +168,7 @@ def _program(
         return tuple(jax.device_put(x, jax.memory.Space.Host) if i in leave else x for i, x in enumerate(outs))
 
     run.__name__ = run.__qualname__ = name
-    return jax.jit(run)
+    return jit_without_mesh(run)
 
 
 def _reads(eqns, outvars) -> set:

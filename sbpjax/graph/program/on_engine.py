@@ -8,6 +8,7 @@ import jax
 import jax.export
 
 from sbpjax._core.engines import Engine, EngineProgram
+from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import EngineError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def operation_name(program: Program, engine: Engine) -> str:
     return f"{name}(...), with {switch}(True)"
 
 
+@hide_mesh
 def exported_of(program: Program) -> Any:
     """Return a local program in the form of `jax.export`."""
     structs = [jax.ShapeDtypeStruct(s.shape, s.dtype, weak_type=s.weak_type) for s in program.structs]

@@ -18,6 +18,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.creation import full
 from sbpjax._core.tensor.creation.host_constants import put_like
@@ -104,7 +105,7 @@ class StateSlot:
         return True
 
 
-@jax.jit
+@jit_without_mesh
 def _stack(arrays):
     return jnp.stack(arrays)
 

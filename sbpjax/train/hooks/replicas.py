@@ -115,7 +115,7 @@ def find_different(gathered: Iterable[Mapping[int, Mapping[Part, int]]]) -> dict
     return dict(wrong)
 
 
-@jax.jit
+@host.jit_without_mesh
 def _digest_all(arrays: list[jax.Array]) -> jax.Array:
     return jnp.stack([_digest(array) for array in arrays])
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SIZE, _RUNS = 512, 3  # of the product, 0.3 GFLOP
 _LEAST_MS = 1.0  # a rank that takes less holds nobody up
-_multiply = jax.jit(lambda x: x @ x)
+_multiply = host.jit_without_mesh(lambda x: x @ x)
 
 
 class Stragglers(Hook):
@@ -92,6 +92,7 @@ def find_slow(times_ms: Mapping[int, float], factor: float) -> dict[int, float]:
     return {rank: ms / median for rank, ms in times_ms.items() if ms > max(factor * median, _LEAST_MS)}
 
 
+@host.hide_mesh
 def probe_ms() -> float:
     """Return the time of a product on the slowest device of this process, the best of some runs."""
     slowest = 0.0

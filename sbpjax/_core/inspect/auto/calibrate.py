@@ -22,6 +22,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from sbpjax._core.planner.prices import links
 from sbpjax._core.planner.prices.cost import DEFAULT, PRESETS, CostModel, Link
+from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax.errors import PlacementError
 from sbpjax.sbp.placement import placement as Placement
 
@@ -88,13 +89,13 @@ def _seconds(fn: Callable, *arrays) -> float:
 def _replicated_ones(placement: Placement, shape: tuple[int, ...], dtype) -> jax.Array:
     """Return ones on every device, the same."""
     sharding = NamedSharding(placement.auto_mesh, PartitionSpec())
-    return jax.jit(lambda: jnp.ones(shape, dtype), out_shardings=sharding)()
+    return jit_without_mesh(lambda: jnp.ones(shape, dtype), out_shardings=sharding)()
 
 
 def _jit_per_rank(placement: Placement, fn: Callable) -> Callable:
     """Return a function that every rank runs on the whole of its arguments."""
     spec = PartitionSpec()
-    return jax.jit(jax.shard_map(fn, mesh=placement.auto_mesh, in_specs=spec, out_specs=spec, check_vma=False))
+    return jit_without_mesh(jax.shard_map(fn, mesh=placement.auto_mesh, in_specs=spec, out_specs=spec, check_vma=False))
 
 
 def _flops(placement: Placement, dtype) -> float:

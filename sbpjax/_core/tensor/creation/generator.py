@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import trace_state_clean
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax.errors import OpTypeError, OpValueError
 
 from ..handle import dtype as dtypes
@@ -55,7 +55,7 @@ def _fold_counter(seed: int, counter: int) -> np.ndarray:
 
 @functools.cache
 def _folder():
-    return jax.jit(lambda seed, counter: jax.random.fold_in(jax.random.key(seed), counter))
+    return jit_without_mesh(lambda seed, counter: jax.random.fold_in(jax.random.key(seed), counter))
 
 
 class _Tracing(threading.local):

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-import jax
 import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
+from sbpjax._core.runtime.ambient_mesh import outside_program
 from sbpjax.sbp.layout import Layout
 
 from ..creation import host_constants
@@ -47,7 +47,7 @@ class LazyConstant(LazyRoot):
         """Fill it."""
         with ExitStack() as stack:
             if not trace_state_clean():  # the reader may be tracing
-                stack.enter_context(jax.ensure_compile_time_eval())
+                stack.enter_context(outside_program())
             layout = self.layout
             if layout is None:
                 return host_constants.put_like(np.full(self.shape, self.value, self.dtype), self)

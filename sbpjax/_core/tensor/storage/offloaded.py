@@ -21,7 +21,7 @@ import jax
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.eager import global_ops
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 
 from ..handle.lazy_payload import LazyRoot
 from ..handle.mode import mode
@@ -137,7 +137,7 @@ class StackedParameters:
 
 
 # The index is an input: one program for all layers.
-@jax.jit
+@jit_without_mesh
 def _slice(stack, index):
     return jax.lax.dynamic_index_in_dim(stack, index, 0, keepdims=False)
 
