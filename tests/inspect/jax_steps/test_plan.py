@@ -6,6 +6,7 @@ import json
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
@@ -151,6 +152,35 @@ def test_a_limit_of_memory_is_kept_or_refused():
     assert found.report["found"].memory_bytes <= held
     with pytest.raises(OutOfMemoryError, match="the smallest plan found holds"):
         plan(train_step, *args, mesh=mesh, memory=held // 2)
+
+
+def _checkpointed_step(params, state, x):
+    def layer(x, w):
+        return x + jnp.tanh(x @ w["up"].astype(jnp.bfloat16)) @ w["down"].astype(jnp.bfloat16), None
+
+    def loss_fn(params):
+        y, _ = jax.lax.scan(jax.checkpoint(layer), x.astype(jnp.bfloat16), params)
+        return (y.astype(jnp.float32) ** 2).mean()
+
+    loss, grads = jax.value_and_grad(loss_fn)(params)
+    updates, state = ADAM.update(grads, state, params)
+    return optax.apply_updates(params, updates), state, loss
+
+
+def test_weights_that_a_checkpointed_loop_casts_are_gathered_once():
+    """And, within a limit of memory that their casts exceed, once for the forward and once for the recomputation."""
+    shapes = {"up": (4, 64, 256), "down": (4, 256, 64)}
+    params = {n: 0.1 * jax.random.normal(jax.random.key(i), s, "float32") for i, (n, s) in enumerate(shapes.items())}
+    args = params, ADAM.init(params), jax.random.normal(jax.random.key(2), (4096, 64), "float32")
+    weights = 7 * 2 * sum(w.size for w in params.values()) // 8  # bytes in bfloat16 from the seven other devices
+    found = plan(_checkpointed_step, *args, mesh=make_mesh(8))
+    assert found.traffic().planned["all-gather"] == found.traffic().planned["reduce-scatter"] == weights
+    expected = _checkpointed_step(*args)[2]
+    np.testing.assert_allclose(found.jit()(*found.put(*args))[2], expected, rtol=TOLERANCE)
+    limit = 0.93 * found.report["found"].memory_bytes
+    small = plan(_checkpointed_step, *args, mesh=make_mesh(8), memory=limit)
+    assert small.report["found"].memory_bytes <= limit
+    assert small.traffic().planned["all-gather"] == 2 * weights
 
 
 def test_sensitivity_prices_another_layout():

@@ -26,7 +26,7 @@ from sbpjax._core.inspect.traffic import Traffic, traffic
 from sbpjax._core.planner.prices.cost import CostModel, preset
 from sbpjax._core.planner.prices.links import of_placement
 from sbpjax._core.programs.plan import Plan
-from sbpjax.errors import ConfigError, OpTypeError, SbpError
+from sbpjax.errors import ConfigError, OpTypeError, OutOfMemoryError, SbpError
 from sbpjax.graph.auto.plan_file import Sharding, load, sharding_of
 from sbpjax.graph.auto.planning_problem import PlanningProblem
 from sbpjax.graph.auto.rows import unknown_name_error
@@ -94,12 +94,18 @@ def plan(
         rule = "memory is a number of bytes of one device"
         raise ConfigError("auto.plan(..., memory=...)", repr(memory), rule, "memory=80e9")
     axes = MeshAxes(mesh)
-    traced = trace_step(step, args)
     model = of_placement(axes.placement, preset(prices) if isinstance(prices, str) else prices)
-    problem = problem_of(traced, axes, dataclasses.replace(model, hides=True), memory)
-    inputs, marks = _pins(pins, problem, axes)
-    problem = dataclasses.replace(problem, inputs=_pinned(problem, inputs), marks=marks)
-    return StepPlan(traced, axes, problem, problem.plan())
+
+    def search(traced: Step) -> StepPlan:
+        problem = problem_of(traced, axes, dataclasses.replace(model, hides=True), memory)
+        inputs, marks = _pins(pins, problem, axes)
+        problem = dataclasses.replace(problem, inputs=_pinned(problem, inputs), marks=marks)
+        return StepPlan(traced, axes, problem, problem.plan())
+
+    try:
+        return search(trace_step(step, args))
+    except OutOfMemoryError:  # perhaps for the casts of all weights, which a loop holds one by one
+        return search(trace_step(step, args, hoist=False))
 
 
 class StepPlan:

@@ -11,6 +11,7 @@ import jax
 
 from sbpjax._core.jax_private import Literal
 from sbpjax._core.planner.prices.cost import CostModel
+from sbpjax._core.programs.casts import hoist_from_loops
 from sbpjax._core.programs.normalise import Program, normalise
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax.errors import DataDependentError, OpNotSupportedError, OpValueError
@@ -49,8 +50,13 @@ class Step:
         return unflatten(self.structure, values, self.constants)
 
 
-def trace_step(fn: Callable, args: Sequence) -> Step:
+def trace_step(fn: Callable, args: Sequence, hoist: bool = True) -> Step:
     """Return a step traced with arguments of these shapes.
+
+    Args:
+        fn: the step.
+        args: its arguments.
+        hoist: whether its loops take narrowed weights, so that they can be gathered once for all iterations.
 
     Raises:
         OpTypeError: no argument holds an array.
@@ -66,7 +72,7 @@ def trace_step(fn: Callable, args: Sequence) -> Step:
         return outs
 
     try:
-        program = normalise(hide_mesh(jax.make_jaxpr(flat))(*signature.avals))
+        program = hide_mesh(_trace)(flat, signature.avals, hoist)
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
         rule = "a step is traced as in jax.jit: which of its branches runs must not depend on values of arrays"
         fix = "jnp.where, jax.lax.cond, jax.lax.while_loop; an option of the step belongs into functools.partial"
@@ -79,6 +85,11 @@ def trace_step(fn: Callable, args: Sequence) -> Step:
     own = _pair_states(states, signature, program)
     pairs = {**pair_state(trees, result, signature.avals, program), **own}
     return dataclasses.replace(whole, result=result, states=states, pairs=pairs)
+
+
+def _trace(flat: Callable, avals: Sequence, hoist: bool) -> Program:
+    program = normalise(jax.make_jaxpr(flat)(*avals))
+    return hoist_from_loops(program) if hoist else program
 
 
 def _pair_states(states: Any, signature: Signature, program: Program) -> dict[int, int]:
