@@ -1,7 +1,6 @@
 """Private names of JAX are there, and those of jaxprs are the public ones."""
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import jax.extend.core
 import pytest
@@ -44,18 +43,3 @@ def test_private_names_are_imported_in_one_file():
         path.name for path in files if "from jax._src" in path.read_text() or "import jax._src" in path.read_text()
     ]
     assert not found
-
-
-@pytest.mark.parametrize(("platform", "is_local_first", "writes"), [
-    ("cpu", False, True), ("gpu", True, True), ("gpu", False, False),
-])  # fmt: skip
-def test_programs_of_other_ranks_are_cached(platform, is_local_first, writes, monkeypatch):
-    found = []
-    monkeypatch.setattr(jax_private.compiler, "_cache_write", lambda *given: found.append("by JAX"))
-    monkeypatch.setattr(jax_private.compilation_cache, "put_executable_and_time", lambda *given: found.append(given))
-    monkeypatch.setattr(jax_private.distributed.global_state, "process_id", 1)
-    backend = SimpleNamespace(platform=platform)
-    jax_private.cache_programs_of_ranks(is_local_first)
-    jax_private.compiler._cache_write("key", 2.5, "name", backend, "program", [])
-    jax_private.compiler._cache_write("key", 2.5, "name", backend, "program", ["a host callback"])
-    assert found == [("key", "name", "program", backend, 2) if writes else "by JAX", "by JAX"]

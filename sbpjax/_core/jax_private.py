@@ -136,27 +136,6 @@ def prepare_lapack() -> None:
     _lapack.prepare_lapack_call("getrf_ffi", _np.dtype(_np.float32))
 
 
-def cache_programs_of_ranks(is_local_first: bool) -> None:
-    """Have processes other than process 0 of a job write to JAX's compilation cache, too.
-
-    JAX lets process 0 alone write (jax 0.10). Its files serve no other process of CPUs, whose keys name the process's
-    own part of the topology, and none on another machine whose folder is its own: those compile again at each start.
-
-    Args:
-        is_local_first: whether this process is the first on its machine; on accelerators it writes for all there.
-    """
-    write = compiler._cache_write
-
-    def write_here(key, seconds, name, backend, executable, host_callbacks):
-        is_writer = backend.platform == "cpu" or is_local_first
-        if not distributed.global_state.process_id or not is_writer or host_callbacks:
-            return write(key, seconds, name, backend, executable, host_callbacks)
-        with _contextlib.suppress(Exception):  # of the disk, or of a program that has no serialized form
-            compilation_cache.put_executable_and_time(key, name, executable, backend, int(seconds))
-
-    compiler._cache_write = write_here
-
-
 _symbolic_traces = _threading.RLock()
 
 

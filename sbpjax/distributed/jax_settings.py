@@ -16,7 +16,6 @@ from typing import Any
 
 import jax
 
-from sbpjax._core.jax_private import cache_programs_of_ranks
 from sbpjax._core.runtime import tracebacks
 from sbpjax._core.serialization import cache_folder, signing
 from sbpjax.errors import UnsafeFileError
@@ -45,8 +44,6 @@ def _enable_cache() -> None:
         return
     jax.config.update("jax_compilation_cache_dir", chosen)
     atexit.register(cache_folder.sweep_now_and_then)
-    if os.environ.get("RANK", "0") != "0":
-        cache_programs_of_ranks(os.environ.get("LOCAL_RANK", "0") == "0")
     # Eager programs are many and small; all of them are worth keeping.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", 0)

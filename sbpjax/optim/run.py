@@ -24,6 +24,7 @@ from sbpjax._core.compiler.eager.evaluator.evaluated import may_evaluate
 from sbpjax._core.compiler.eager.options import compiler_options_of_update
 from sbpjax._core.compiler.launch import Launcher, checks_results
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
+from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
@@ -263,7 +264,7 @@ class _Program:
                 # Of the same function, so that JAX keeps its trace.
                 again = functools.partial(jit_without_mesh, self._function, donate_argnums=self._donate)
                 self._chosen = self.plain if options is None else again(compiler_options=options)
-            return self._chosen.lower(*arrays).compile()
+            return compile_cached(self._chosen.lower(*arrays))
 
 
 @functools.lru_cache(maxsize=512)

@@ -29,6 +29,7 @@ from sbpjax._core.jax_private import (
     unset,
     with_cache_miss,
 )
+from sbpjax._core.runtime.compilation_cache import rank_writes
 from sbpjax._core.runtime.context_exit import ContextExit
 from sbpjax.errors import MixedTensorError
 
@@ -137,9 +138,12 @@ def hide_mesh(function: _F) -> _F:
 
 
 def jit_without_mesh(function: Callable, **options: Any) -> Any:
-    """Return ``jax.jit(function, **options)``, whose programs are traced and compiled without the ambient mesh."""
+    """Return ``jax.jit(function, **options)``, whose programs are traced and compiled without the ambient mesh.
+
+    They are written to JAX's compilation cache by every rank (`compilation_cache`).
+    """
     jitted = jax.jit(function, **options)
-    call = with_cache_miss(jitted, hide_mesh)
+    call = with_cache_miss(jitted, lambda miss: hide_mesh(rank_writes()(miss)))
     # Methods of another function with the same program: those of `call` itself would keep it alive.
     call.lower, call.trace, call.eval_shape = map(hide_mesh, (jitted.lower, jitted.trace, jitted.eval_shape))
     return call

@@ -20,6 +20,7 @@ from sbpjax._core.compiler.gspmd import physical_array
 from sbpjax._core.jax_private import Literal, Var
 from sbpjax._core.programs.normalise import evaluate, live_equations
 from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
+from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax.errors import NanError
 from sbpjax.graph.program.nans import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
@@ -290,7 +291,7 @@ def _compile_equal(group: list) -> None:
     # Only programs of XLA:CPU can be moved to other devices (`relocate`).
     if place.type != "cpu" or place.spans_processes or all(t.task.placement == place for t, _ in others):
         for task, own in group:
-            task.executable = own.compile()
+            task.executable = compile_cached(own)
         return
     first.executable = compile_uncached(lowered)
     source = list(first.task.placement.devices.flat)
@@ -299,7 +300,7 @@ def _compile_equal(group: list) -> None:
         if not task.task.placement.spans_processes:
             task.executable = relocate_program(first.executable, source, list(task.task.placement.devices.flat))
         if task.executable is None:
-            task.executable = own.compile()
+            task.executable = compile_cached(own)
 
 
 def _start(pipeline: Pipeline, carry, layout: Layout):

@@ -31,6 +31,7 @@ from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
 from sbpjax._core.runtime import processes, sizes
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax._core.runtime.progress import show_phase
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
@@ -221,7 +222,7 @@ class Program:
             if here and not spans:
                 sizes.check_results(self.operation, lowered.out_info, self.structs)
             with show_phase(self.operation, "compiling"):
-                compiled = lowered.compile()
+                compiled = compile_cached(lowered)
             if here:
                 sizes.check_compiled(self.operation, compiled, self._ranks_here())
             self._compiled = compiled
@@ -331,7 +332,7 @@ class Program:
             if isinstance(compiled, jax.stages.Compiled):
                 find = lambda _: compiled  # noqa: E731
             elif isinstance(compiled, jax.stages.Wrapped):
-                find = lambda inputs: compiled.lower(*inputs).compile()  # noqa: E731
+                find = lambda inputs: compile_cached(compiled.lower(*inputs))  # noqa: E731
             self._launcher = compiled, None if find is None else Launcher(find, "step")
         return self._launcher[1]
 

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax._core.jax_private import trace_state_clean
+from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax._core.runtime.cores import cores
 from sbpjax.errors import user_line
 
@@ -63,7 +64,7 @@ class BackgroundCompile:
             jitted = self._misses.jitted(self._structs)
             traced = jitted.trace(*self._structs)
             if self._at_once or not (setting.is_on() and evaluator.first_use.is_evaluated(traced.jaxpr)):
-                traced.lower().compile()
+                compile_cached(traced.lower())
         finally:
             recompile_log.set_user_line(None)
             self._done.set()

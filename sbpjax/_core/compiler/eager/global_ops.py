@@ -21,6 +21,7 @@ from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.runtime import collective_trace, sizes
 from sbpjax._core.runtime.ambient_mesh import evaluate_global, hide_mesh, jit_without_mesh
+from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
@@ -208,7 +209,7 @@ def prepare_launch(
             program = found
             if found.fixed is not None:
                 program = compile_op(fn, static, examples, layouts, None, out_sbps, donate, on_disk=False)
-            return program.call.lower(*inputs).compile()
+            return compile_cached(program.call.lower(*inputs))
 
         found.launcher = Launcher(find, getattr(fn, "__name__", "op"))
     inputs = arrays if found.positions is None else _prepare_inputs(arrays, layouts, found)
