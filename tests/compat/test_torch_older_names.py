@@ -143,6 +143,49 @@ def test_a_trace_of_functions_is_refused_in_words(torch):
         torch.fx.symbolic_trace(torch.nn.Linear(1, 1))
 
 
+def test_an_iterator_of_pytorch_goes_over_a_loader_of_another_class(torch):
+    from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
+
+    class Loader:
+        dataset, _index_sampler, _auto_collation, collate_fn = [1, 2, 3], [[2, 0], [1]], True, sum
+
+    class Stream(Loader):
+        dataset, collate_fn = {4, 5}, float
+
+    assert list(_SingleProcessDataLoaderIter(Loader)) == [4, 2] and list(_SingleProcessDataLoaderIter(Stream)) == [4, 5]
+    assert list(_SingleProcessDataLoaderIter(torch.utils.data.DataLoader([1, 2]))) == [1, 2]
+
+
+def test_a_context_manager_decorates_with_a_copy_per_call(torch):
+    from torch.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager
+
+    entered = []
+
+    class mode(_DecoratorContextManager):
+        def __init__(self, name):
+            self.name = name
+
+        def clone(self):
+            return mode(self.name)
+
+        def __enter__(self):
+            entered.append((self.name, id(self)))
+
+        def __exit__(self, *error):
+            pass
+
+    class plain(_NoParamDecoratorContextManager, mode):
+        def __init__(self):
+            super().__init__("plain")
+
+        def clone(self):
+            return plain()
+
+    kept = mode("x")
+    assert kept(abs)(-1) == 1 and plain(abs)(-2) == 2
+    assert [name for name, _ in entered] == ["x", "plain"] and entered[0][1] != id(kept)
+
+
 def test_pieces_that_libraries_import(torch):
     from torch._tensor_str import PRINT_OPTS
     from torch.distributed.rpc.api import _require_initialized

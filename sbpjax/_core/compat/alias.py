@@ -15,7 +15,7 @@ from typing import Any
 from sbpjax._core import naming
 from sbpjax.errors import UnknownNameError
 
-from .missing import MissingPlaceholder, page_of
+from .missing import MissingPlaceholder, is_mention, page_of
 from .torch_names.absent import is_absent
 
 _Feature = type(annotations)
@@ -67,12 +67,12 @@ class Alias(ModuleType):
         if full in peer.table or not (name.startswith("__") and name.endswith("__")):
             if peer.sources_of(full):
                 return importlib.import_module(full) if peer.is_enabled else peer.module(full)
-            if peer.lazy:
+            if peer.lazy or is_mention():
                 peer._log(f"{full} is missing; a placeholder takes its place until its first use")
                 return MissingPlaceholder(full, peer.name)
         raise UnknownNameError(
             f"{full}",
-            f"no such name in {', '.join(fields['_sources'])}",
+            f"no such name in {', '.join(fields['_sources']) or 'an empty module'}",
             f"under the name {self.__name__!r} are the names of sbpjax",
             f"see {page_of(peer.name)} for the names that exist",
             name=name,

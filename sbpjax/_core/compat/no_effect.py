@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -28,7 +29,6 @@ from sbpjax._core.tensor.handle.device import device
 from sbpjax._core.tensor.handle.dtype import dtype
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.size import Size
-from sbpjax.data.loading import dataloader
 from sbpjax.errors import OutOfMemoryError
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
@@ -160,7 +160,7 @@ _GraphModule = make_absent_class("torch.fx.GraphModule", *_FX)
 ANSWERS: dict[str, dict[Callable, str]] = {
     "C": {
         do_nothing: "_get_tracing_state _log_api_usage_once",
-        tracing: "_is_tracing",
+        tracing: "_is_tracing _are_functorch_transforms_active",
         contextlib.nullcontext: "_ExcludeDispatchKeyGuard",
         lambda: device("cuda" if cuda.is_available() else "cpu"): "_get_accelerator",
     },
@@ -227,10 +227,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "cpu": {"current_device": lambda: "cpu"},
     "distributed_rpc": {"_require_initialized": return_argument, "is_available": return_false},
     "flop_counter": {"FlopCounterMode": FlopCounterMode},
-    "dataloader": {
-        **dict.fromkeys(("_BaseDataLoaderIter", "_SingleProcessDataLoaderIter"), dataloader._Iterator),
-        "_MultiProcessingDataLoaderIter": make_empty_class("_MultiProcessingDataLoaderIter"),
-    },
+    "collate": {"np_str_obj_array_pattern": re.compile("[SaUO]")},
     "tensor_str": {"PRINT_OPTS": printing.options, "_tensor_str": lambda self, indent: printing.text_of(self)},
     "cuda": {"OutOfMemoryError": OutOfMemoryError},
     "flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},

@@ -20,7 +20,7 @@ from sbpjax._core import naming
 from sbpjax.errors import UnknownModuleError
 
 from .alias import Alias
-from .missing import page_of
+from .missing import is_mention, page_of
 
 
 class Peer(MetaPathFinder, Loader):
@@ -118,7 +118,7 @@ class Peer(MetaPathFinder, Loader):
         if fullname != self.name and not fullname.startswith(f"{self.name}."):
             return None
         if not self.sources_of(fullname):
-            if not self.lazy:
+            if not (self.lazy or is_mention()):
                 raise UnknownModuleError(
                     f"import {fullname}",
                     "no module of sbpjax answers to this name",

@@ -78,6 +78,7 @@ _ONLY = {
     f"{_NAMES}.types": "types nn.common_types",
     f"{_NAMES}.nn_attention": "nn.attention",
     f"{_NAMES}.pytree": "utils._pytree",
+    f"{_NAMES}.decorators": "utils._contextlib",
     f"{_NAMES}.multiprocessing": "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool",
     f"{_NAMES}.library": "library _ops _custom_ops _library",
     f"{_NAMES}.masked": "masked",
@@ -114,6 +115,7 @@ _ONLY = {
 # compiled parts of libraries of CUDA kernels: importing one ends in an error with the replacement
 _ATTENTION = 'F.scaled_dot_product_attention; in transformers attn_implementation="sdpa"'
 COMPILED = dict.fromkeys(("flash_attn_2_cuda", "flash_attn_3._C", "xformers.ops"), _ATTENTION)
+COMPILED["functorch.dim"] = "einops, or torch.einsum"
 
 GONE_THROUGH = ("torch.distributions",)  # by libraries, as a dict
 
@@ -141,14 +143,18 @@ def _table() -> dict[str, tuple[str, ...]]:
             "torch.jit.annotations": (f"{_NO_EFFECT}.jit", "typing"),
             "torch._C._nn": (f"{_NO_EFFECT}.C_nn", "sbpjax.nn.functional"),
             "torch._tensor_str": (f"{_NO_EFFECT}.tensor_str", "sbpjax"),
-            "torch.utils.data.dataloader": (f"{_NO_EFFECT}.dataloader", "sbpjax.utils.data"),
+            "torch.utils.data.dataloader": (f"{_NAMES}.data", "sbpjax.utils.data"),
             "torch.profiler.profiler": ("sbpjax.profiler",),
             "torch.distributions": ("sbpjax.distributions", f"{_NO_EFFECT}.distributions"),
             "torch.sparse": (f"{_NAMES}.sparse", f"{_NO_EFFECT}.sparse"),
             "torch.autograd": (f"{_NAMES}.types", "sbpjax.autograd"),
             "torch.nn.parallel": ("sbpjax.nn.parallel", f"{_NAMES}.older.scatter_gather"),
             "torch.utils.data._utils": ("sbpjax.utils.data",),
-            "torch.utils.data._utils.collate": ("sbpjax.data.loading.collate", "sbpjax.utils.data"),
+            "torch.utils.data._utils.collate": (
+                "sbpjax.data.loading.collate",
+                "sbpjax.utils.data",
+                f"{_NO_EFFECT}.collate",
+            ),
             "torch.serialization": (f"{_NAMES}.serialization", "sbpjax"),
             "torch.cuda": ("sbpjax.cuda", f"{_NO_EFFECT}.cuda"),
             "torch.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),

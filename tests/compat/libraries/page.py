@@ -63,8 +63,8 @@ transformers. bitsandbytes can be imported, so that peft runs beside it; instead
 ## When a library does not run
 
 Run it with `python -m sbpjax.run --as torch --verbose script.py`, and report the library and its version, the last
-error with `SBPJAX_FULL_TRACEBACK=1`, and the smallest script that shows it. `--lazy` lets an import go past names that
-are missing, so that the report can list all of them.
+error with `SBPJAX_FULL_TRACEBACK=1`, and the smallest script that shows it. A name of PyTorch that is missing
+raises an error when it is used: a library that only mentions it is imported.
 
 The rows are written by `python -m tests.compat.libraries.run --results free` in an environment with
 `requirements-demo.lock` and `requirements-libraries.lock`, `--results beside` in one with PyTorch, and

@@ -11,15 +11,15 @@ succeeds, and the first use of what the library made raises.
 
 from __future__ import annotations
 
-import sys
-from types import FrameType
+from abc import ABCMeta
 from typing import Any
 
+from sbpjax._core.compat.missing import is_importing
 from sbpjax.errors import NotInJaxError
 
 
-class _Absent(type):
-    """The type of absent names: attributes of one are absent, too."""
+class _Absent(ABCMeta):
+    """The type of absent names: attributes of one are absent, too. It goes with other bases, abstract ones included."""
 
     def __getattr__(cls, name: str) -> Any:
         message = cls.__dict__.get("_message")
@@ -45,23 +45,13 @@ def make_absent_class(name: str, reason: str, instead: str) -> Any:
     """
 
     def __new__(cls, *args, **kwargs):
-        if _is_importing():
+        if is_importing():
             return make_absent_class(f"{name}(...)", reason, instead)
         raise NotInJaxError(f"{name}(...)", "a name that exists for imports and isinstance only", reason, instead)
 
     last = name.rpartition(".")[2]
     fields = {"__doc__": f"{name} is not here: {reason}.", "__module__": __name__, "_message": (name, reason, instead)}
     return _Absent(last, (), {"__new__": __new__, **fields})
-
-
-def _is_importing() -> bool:
-    """Return whether the caller is called by the body of an imported module."""
-    frame: FrameType | None = sys._getframe(2)
-    while frame is not None:
-        if frame.f_code.co_name == "<module>":
-            return getattr(frame.f_globals.get("__spec__"), "_initializing", False)  # importlib sets it for its imports
-        frame = frame.f_back
-    return False
 
 
 def covers_submodules(getattr_of_module: Any) -> Any:

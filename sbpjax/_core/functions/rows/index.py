@@ -56,7 +56,13 @@ op(
 op("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", place.diagonal_scatter, READ)
 op("select_scatter(input, src, dim, index)", place.select_scatter, READ)
 op("slice_scatter(input, src, dim=0, start=None, end=None, step=1)", place.slice_scatter, READ)
-op("fill_diagonal(input, fill_value, wrap=False)", place.fill_diagonal, INPLACE, check="fill_value_fits")
+op(
+    "fill_diagonal(input, fill_value, wrap=False)",
+    place.fill_diagonal,
+    INPLACE,
+    check="fill_value_fits",
+    numbers="other",
+)
 op("diagflat(input, offset=0)", place.diagflat, READ)
 op("block_diag(*tensors)", place.block_diag, out=False)
 op("cartesian_prod(*tensors)", place.cartesian_prod, out=False)
