@@ -83,8 +83,8 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     __slots__ = ()
     _becomes = Parameter
 
-    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
-        super().__init__(creation.empty(0, device=device, dtype=dtype), requires_grad)
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+        return super().__new__(cls, creation.empty(0, device=device, dtype=dtype), requires_grad)
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):

@@ -58,7 +58,9 @@ def check_name(module: Module, name: Any, table: Mapping[str, Any], noun: str) -
 def _has(module: Module, name: str) -> bool:
     """Return ``hasattr``, without the error text that a missing attribute costs."""
     fields = module.__dict__
-    return name in fields or hasattr(type(module), name) or any(name in fields[table] for table in _TABLES)
+    if name in fields or any(name in fields[table] for table in _TABLES):
+        return True
+    return hasattr(type(module), name) and hasattr(module, name)  # a property may have no value yet
 
 
 def wrong_kind_error(module: Module, name: str, value: Any, noun: str) -> OpTypeError:

@@ -29,14 +29,17 @@ class Parameter(Tensor):
 
     __slots__ = ()
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
+    # Not `__init__`: a subclass calls `super().__new__(cls, data)` from its own `__new__`, or has its own `__init__`.
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         if data is None:
             data = creation.empty(0)
         if not isinstance(data, Tensor):
             raise not_tensor_error("nn.Parameter(data)", data)
+        self = object.__new__(cls)
         share_storage_of(self, data.detach())
         if requires_grad and (self.dtype.is_floating_point or self.dtype.is_complex):
             self.requires_grad_(True)
+        return self
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
@@ -68,7 +71,7 @@ def register_bias(module: Any, size: int, wanted: bool, device: Any, dtype: Any)
 
 def parameter(*size: int, device: Any = None, dtype: Any = None) -> Parameter:
     """Return a parameter with storage of its own, to be filled by an initialiser."""
-    made = Parameter.__new__(Parameter)
+    made = object.__new__(Parameter)
     share_storage_of(made, creation.empty(*size, device=device, dtype=dtype))
     made.requires_grad_(True)
     return made

@@ -186,6 +186,17 @@ def test_a_context_manager_decorates_with_a_copy_per_call(torch):
     assert [name for name, _ in entered] == ["x", "plain"] and entered[0][1] != id(kept)
 
 
+def test_lists_of_tensors_are_grouped_by_device_and_dtype(torch):
+    from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype, _has_foreach_support
+
+    x, y, z = torch.ones(1), torch.ones(2, dtype=torch.float64), torch.ones(3)
+    groups = _group_tensors_by_device_and_dtype([[x, y, z], [], [1, 2, 3]], with_indices=True)
+    (first, places), (second, others) = groups.values()
+    assert first[0][0] is x and first[0][1] is z and first[1:] == [[], [1, 3]] and places == [0, 2]
+    assert second[0][0] is y and second[1:] == [[], [2]] and others == [1]
+    assert _has_foreach_support([x], x.device) and not _has_foreach_support([3], x.device)
+
+
 def test_pieces_that_libraries_import(torch):
     from torch._tensor_str import PRINT_OPTS
     from torch.distributed.rpc.api import _require_initialized

@@ -26,6 +26,48 @@ def programs(torch):
     leaf = torch.Tensor._make_subclass(Plain, torch.ones(2), True)
     yield type(leaf).__name__, leaf.requires_grad, leaf.is_leaf
 
+    class Tagged(torch.nn.Parameter):
+        def __new__(cls, data, tag=None, requires_grad=True):
+            made = super().__new__(cls, data, requires_grad)
+            made.tag = tag
+            return made
+
+    class Curved(torch.nn.Parameter):
+        def __new__(cls, data, tag=None):
+            made = torch.Tensor._make_subclass(cls, data, True)
+            made.tag = tag
+            return made
+
+    class Noted(torch.nn.Parameter):
+        def __init__(self, data, requires_grad=True):
+            self.tag = "noted"
+
+    for kind, options in ((Tagged, {"tag": "tagged"}), (Curved, {"tag": "curved"}), (Noted, {})):
+        module = torch.nn.Module()
+        module.weight = kind(torch.ones(2), **options)
+        (module.weight * 2).sum().backward()
+        torch.optim.SGD(module.parameters(), lr=0.1).step()
+        yield type(module.weight).__name__, module.weight.tag, module.weight.is_leaf, module.weight.grad.tolist()
+
+    class Rows:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "rows", func is torch.stack, len(args[0]), sorted(kwargs or {})
+
+    yield torch.stack([Rows(), Rows()], dim=1)
+
+    class Ball(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.curvature = torch.nn.Parameter(torch.ones(1))
+
+        @property
+        def curvature(self):
+            return self.no_such_field
+
+    yield list(Ball()._parameters)
+    yield torch.nn.modules.module._global_parameter_registration_hooks == {}
+
     class Counted(torch.Tensor):
         seen = []
 

@@ -54,8 +54,27 @@ def test_placements_are_sbp_and_their_errors_say_so(torch):
         tensor.distribute_tensor(torch.ones(4), mesh, [tensor.Shard(0)])
     with pytest.raises(TypeError, match="a placement is Shard"):
         tensor.distribute_tensor(torch.ones(4), mesh, [0, 1])
+    assert repr(y.placements) == "(Partial(sum), Replicate())"
     with pytest.raises(ValueError, match="a pending reduction is a sum"):
         tensor.Partial("max")
+
+
+def test_local_targets_beside_logits_split_by_classes(torch):
+    tensor = torch.distributed.tensor
+    mesh = torch.distributed.init_device_mesh("cpu", (8,))
+    scores, targets = torch.arange(64.0).reshape(4, 16).sin(), torch.tensor([3, 0, 15, 7])
+    logits = tensor.distribute_tensor(scores, mesh, [tensor.Shard(1)]).requires_grad_()
+    with pytest.raises(RuntimeError, match="all inputs of one op are local"):
+        torch.nn.functional.cross_entropy(logits, targets)
+    with tensor.parallel.loss_parallel():
+        loss = torch.nn.functional.cross_entropy(logits, targets)
+        loss.backward()
+    scores.requires_grad_()
+    wanted = torch.nn.functional.cross_entropy(scores, targets)
+    wanted.backward()
+    assert torch.allclose(loss.full_tensor(), wanted) and torch.allclose(logits.grad.full_tensor(), scores.grad)
+    with tensor.experimental.implicit_replication():
+        assert torch.equal((logits * torch.ones(4, 16)).full_tensor(), scores)
 
 
 def test_a_plan_that_fits_nothing_warns_and_a_grid_is_refused(torch):

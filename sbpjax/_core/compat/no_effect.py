@@ -30,7 +30,7 @@ from sbpjax._core.tensor.handle.dtype import dtype
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.size import Size
 from sbpjax.errors import OutOfMemoryError
-from sbpjax.nn import init
+from sbpjax.nn import hooks, init
 from sbpjax.nn.module import Module
 
 from .torch_names.absent import make_absent_class, make_absent_getattr
@@ -227,9 +227,18 @@ VALUES: dict[str, dict[str, Any]] = {
     "cpu": {"current_device": lambda: "cpu"},
     "distributed_rpc": {"_require_initialized": return_argument, "is_available": return_false},
     "flop_counter": {"FlopCounterMode": FlopCounterMode},
+    "module_hooks": {
+        "_global_forward_hooks": hooks.GLOBAL_FORWARD,
+        "_global_forward_pre_hooks": hooks.GLOBAL_FORWARD_PRE,
+        "_global_backward_hooks": hooks.GLOBAL_BACKWARD,
+        "_global_backward_pre_hooks": hooks.GLOBAL_BACKWARD_PRE,
+        "_global_parameter_registration_hooks": hooks.GLOBAL_PARAMETER,
+        "_global_buffer_registration_hooks": hooks.GLOBAL_BUFFER,
+        "_global_module_registration_hooks": hooks.GLOBAL_MODULE,
+    },
     "collate": {"np_str_obj_array_pattern": re.compile("[SaUO]")},
     "tensor_str": {"PRINT_OPTS": printing.options, "_tensor_str": lambda self, indent: printing.text_of(self)},
-    "cuda": {"OutOfMemoryError": OutOfMemoryError},
+    "cuda": {"OutOfMemoryError": OutOfMemoryError, "_initialized": True},
     "flex_attention": {"_DEFAULT_SPARSE_BLOCK_SIZE": 128},
     "fx": {
         "Node": make_empty_class("Node"),

@@ -46,10 +46,9 @@ _FLAT = {
 # modules of PyTorch's sharded tensors, by the modules that answer; their other names are absent
 _DTENSOR = f"{_NAMES}.dtensor"
 _SHARDED = {
-    "tensor": "tensor tensor._utils tensor._api tensor.placement_types tensor.experimental _tensor _tensor.api "
-    "_tensor.placement_types",
+    "tensor": "tensor tensor._utils tensor._api tensor.placement_types _tensor _tensor.api _tensor.placement_types",
     "mesh": "device_mesh tensor.device_mesh _tensor.device_mesh",
-    "parallel": "tensor.parallel tensor.parallel.style tensor.parallel.api tensor.parallel.loss",
+    "parallel": "tensor.experimental tensor.parallel tensor.parallel.style tensor.parallel.api tensor.parallel.loss",
     "fsdp": "fsdp fsdp.fully_sharded_data_parallel fsdp._fully_shard _composable _composable.fsdp "
     "_composable.fsdp.fully_shard",
     "state_dict": "checkpoint checkpoint.state_dict checkpoint.stateful checkpoint.state_dict_saver "
@@ -79,6 +78,7 @@ _ONLY = {
     f"{_NAMES}.nn_attention": "nn.attention",
     f"{_NAMES}.pytree": "utils._pytree",
     f"{_NAMES}.decorators": "utils._contextlib",
+    f"{_NAMES}.foreach": "utils._foreach_utils",
     f"{_NAMES}.multiprocessing": "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool",
     f"{_NAMES}.library": "library _ops _custom_ops _library",
     f"{_NAMES}.masked": "masked",
@@ -159,6 +159,7 @@ def _table() -> dict[str, tuple[str, ...]]:
             "torch.cuda": ("sbpjax.cuda", f"{_NO_EFFECT}.cuda"),
             "torch.nn.modules": ("sbpjax.nn", "sbpjax.nn.modules"),
             "torch.hub": ("sbpjax._core.compat.hub",),
+            "torch.nn.modules.module": ("sbpjax.nn.modules.module", "sbpjax.nn", f"{_NO_EFFECT}.module_hooks"),
             "torch.nn.modules.utils": ("sbpjax.nn.modules.utils",),
             "torch.nn.parameter": ("sbpjax.nn.lazy", "sbpjax.nn.parameter", "sbpjax.nn"),
             "torch.nn.utils.parametrizations": ("sbpjax.nn.utils.parametrizations", "sbpjax.nn.utils"),

@@ -4,7 +4,8 @@
     _foreach_mul_([a, b], 0.9)                 # in place
 
 Any method of a tensor has a form that returns new tensors and one, with an underscore, that writes into the first list.
-`_OPS` has those whose arguments differ from the method's.
+`_OPS` has those whose arguments differ from the method's. Optimizers first group their lists by device and dtype, as
+`torch.utils._foreach_utils` does.
 """
 
 from __future__ import annotations
@@ -37,6 +38,28 @@ def _expand_per_tensor(values: Any, count: int) -> Sequence:
     if isinstance(values, Tensor) and values.ndim == 1 and count > 1:
         return values.unbind()
     return [values] * count
+
+
+def _group_tensors_by_device_and_dtype(tensorlistlist: Sequence[Sequence], with_indices: bool = False) -> dict:
+    """Return by device and dtype of the first list's tensors the entries of all lists there, and their places."""
+    groups: dict[tuple, tuple[list[list], list[int]]] = {}
+    for place, x in enumerate(tensorlistlist[0]):
+        lists, places = groups.setdefault((x.device, x.dtype), ([[] for _ in tensorlistlist], []))
+        places.append(place)
+        for group, whole in zip(lists, tensorlistlist, strict=True):
+            if whole:
+                group.append(whole[place])
+    return {key: (lists, places if with_indices else []) for key, (lists, places) in groups.items()}
+
+
+def _has_foreach_support(tensors: Sequence[Tensor], device: Any) -> bool:
+    """Return whether all are tensors, on any device."""
+    return all(isinstance(x, Tensor) for x in tensors)
+
+
+def _device_has_foreach_support(device: Any) -> bool:
+    """Return True."""
+    return True
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from typing import Any
 
 from sbpjax._core.tensor.calls.argument_errors import (
     call_error,
+    call_override,
     mismatch_error,
     retry_with_plain_values,
     with_argument_errors,
@@ -82,7 +83,7 @@ def public(
         try:
             result = function(*args, **options)
         except Exception as error:
-            again = retry_with_plain_values(error, function, args, options)
+            again = call_override(call, args, options) or retry_with_plain_values(error, function, args, options)
             if again is None:
                 better = call_error(error, function, args, options)
                 if better is error:

@@ -26,6 +26,7 @@ from sbpjax._core.runtime.sizes import out_of_memory
 from sbpjax.errors import OpError, OpTypeError, SbpjaxError, is_users_file
 
 from ..handle.plain_values import to_python_value
+from ..handle.tensor import Tensor
 from .op_errors import describe_value, public_call_error
 
 _SIGNATURE = re.compile(
@@ -85,7 +86,7 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
         try:
             return function(*args, **options)
         except Exception as error:
-            again = retry_with_plain_values(error, function, args, options)
+            again = call_override(public, args, options) or retry_with_plain_values(error, function, args, options)
             if again is not None:
                 return again[0]
             better = call_error(error, function, args, options)
@@ -113,6 +114,20 @@ def with_argument_errors(function: Callable, typed: bool = False) -> Callable:
     chosen: Any = typed_public if typed else constructor if function.__name__ == "__init__" else public
     chosen.has_argument_errors = True
     return chosen
+
+
+def call_override(function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:
+    """Call the ``__torch_function__`` of arguments that are no tensors, as TensorDicts; return its result in a tuple.
+
+    Such a call fails without it, so that only failures pay for the search. None where no argument has one that answers.
+    """
+    values = [one for v in (*args, *options.values()) for one in (v if isinstance(v, (list, tuple)) else (v,))]
+    kinds = {type(v): None for v in values if hasattr(v, "__torch_function__") and not isinstance(v, (Tensor, type))}
+    for kind in kinds:
+        found = kind.__torch_function__(function, tuple(kinds), args, options)
+        if found is not NotImplemented:
+            return (found,)
+    return None
 
 
 def retry_with_plain_values(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> tuple | None:

@@ -7,6 +7,9 @@ such a local tensor is local again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import jax
@@ -44,6 +47,27 @@ def aval_of(x):
     return found
 
 
+_conversion: ContextVar[Callable | None] = ContextVar("conversion", default=None)
+
+
+@contextmanager
+def converting_locals(convert: Callable):
+    """Let local tensors without grad be inputs beside global ones: ``convert(x, placement)`` makes each global."""
+    token = _conversion.set(convert)
+    try:
+        yield
+    finally:
+        _conversion.reset(token)
+
+
+def _convert_locals(op, inputs: tuple) -> tuple:
+    convert, tensors = _conversion.get(), [x for x in inputs if isinstance(x, Tensor)]
+    there = next((x._layout.placement for x in tensors if x._layout is not None), None)
+    if convert is None or there is None or any(x._layout is None and x.requires_grad for x in tensors):
+        raise mixed_error(op.name, inputs)
+    return tuple(convert(x, there) if isinstance(x, Tensor) and x._layout is None else x for x in inputs)
+
+
 def run(op, inputs: tuple, out_sbps=None):
     """Run an op of which at least one input is global; see `_core.tensor.dispatch.dispatch.run`."""
     arrays, layouts = [], []
@@ -54,7 +78,7 @@ def run(op, inputs: tuple, out_sbps=None):
             if layout is None:
                 # A 0-d tensor is passed like a number; the layout of one with dims is not known.
                 if x._array.ndim:
-                    raise mixed_error(op.name, inputs)
+                    return run(op, _convert_locals(op, inputs), out_sbps)
             elif placement is None:
                 placement = layout.placement
             # Identity first: placements are compared with every op, and their equality compares arrays of ranks.

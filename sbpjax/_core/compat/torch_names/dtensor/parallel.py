@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.dispatch.placed import converting_locals
 from sbpjax.errors import OpError, OpTypeError, warn
 from sbpjax.nn.layers.embedding import Embedding
 
@@ -278,5 +279,9 @@ def parallelize_module(
 
 @contextlib.contextmanager
 def loss_parallel():
-    """Do nothing: a cross entropy of logits that are split by classes is computed split."""
-    yield
+    """Take local targets beside global logits as copies; a cross entropy of split classes is computed split anyway."""
+    with converting_locals(lambda x, placement: from_local(x, DeviceMesh.of(placement))):
+        yield
+
+
+implicit_replication = loss_parallel

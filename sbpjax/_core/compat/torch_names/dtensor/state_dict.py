@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from sbpjax._core.runtime import processes
 from sbpjax._core.tensor import Tensor
 from sbpjax.data.checkpoint import loading, saving
 from sbpjax.distributed.global_view import _map_tensors
@@ -121,7 +122,8 @@ def _form(state: Any, options: StateDictOptions | None) -> Any:
             x = x.detach().to_global(sbp=[broadcast] * len(x.sbp)).to_local()
         return x.cpu() if options.cpu_offload and not x.is_global else x
 
-    return _map_tensors(state, form)
+    made = _map_tensors(state, form)  # by all processes
+    return {} if options.full_state_dict and options.cpu_offload and processes.current().rank else made
 
 
 def _names(model: Any) -> dict[int, str]:

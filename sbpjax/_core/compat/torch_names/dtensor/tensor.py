@@ -80,6 +80,9 @@ class Partial(Placement):
             raise OpValueError(f"Partial({reduce_op!r})", f"reduce_op {reduce_op!r}", rule, fix)
         self.reduce_op = reduce_op
 
+    def __repr__(self) -> str:
+        return f"Partial({self.reduce_op})"
+
 
 class _StridedShard(Shard):
     """Nothing is of this class: the axes of a mesh split a dim in their order."""
