@@ -16,6 +16,7 @@ its piece, or its host the whole state. It serves if each host has the parts tha
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import re
@@ -59,15 +60,16 @@ class Snapshots:
 
     Attributes:
         bytes: the size of this process's latest piece.
+        failure: why the latest piece could not be written, e.g. that the memory is full; None if it was.
     """
 
     def __init__(self, folder: Path, epoch: int, host_ranks: range) -> None:
         signing.private_folder(folder)
         self.folder, self.epoch, self.host_ranks = folder, epoch, host_ranks
         self.bytes = 0
+        self.failure: str | None = None
         self._written: list[str] = []
         self._thread: threading.Thread | None = None
-        self._error: BaseException | None = None
 
     def remove_other_runs(self, name: re.Pattern) -> None:
         """Remove the folders beside this one that have names of runs."""
@@ -76,11 +78,7 @@ class Snapshots:
                 shutil.rmtree(other, ignore_errors=True)
 
     def save(self, step: int, state: Any) -> None:
-        """Copy a state; all processes call it. The devices copy in their own time, a thread copies to the host.
-
-        Raises:
-            CheckpointError: the previous snapshot could not be written.
-        """
+        """Copy a state; all processes call it. The devices copy in their own time, a thread copies to the host."""
         self.wait()
         structure, found = tree.pack(state)
         facts = {"version": manifest.VERSION, "tensors": {n: facts_of(x) for n, x in found.items()}, "state": structure}
@@ -97,15 +95,10 @@ class Snapshots:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait for the snapshot that is being written; errors as of `save`."""
+        """Wait for the snapshot that is being written."""
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        error, self._error = self._error, None
-        if error is not None:
-            seen = f"{type(error).__name__}: {error}"
-            fix = "fewer or smaller snapshots, or a larger /dev/shm"
-            raise CheckpointError(f"writing a snapshot into {self.folder}", seen, "it fits into the memory there", fix)
 
     def _parts(self, number: int, value: Any) -> list[tuple[int, tuple[int, ...], Any]]:
         """Return the parts of a tensor that this process writes."""
@@ -128,8 +121,10 @@ class Snapshots:
         return [(number, _start(s.index), s.data) for s in mine if s.data.size]
 
     def _write(self, name: str, facts: str, parts: list) -> None:
+        rank = processes.current().rank
+        piece = self.folder / name / f"{rank:05d}"
+        partial = piece.with_suffix(".partial")
         try:
-            rank = processes.current().rank
             values = [(number, start, np.asarray(value)) for number, start, value in parts]
             # All processes have taken this step, so they have begun this snapshot or are about to, and have completed
             # the one before the last.
@@ -140,10 +135,11 @@ class Snapshots:
             if len(self._written) == KEPT and rank == self.host_ranks[0]:
                 for other in [n for n in self._names() if int(n.rpartition(".")[2]) < self.epoch]:
                     shutil.rmtree(self.folder / other, ignore_errors=True)
-            piece = self.folder / name / f"{rank:05d}"
-            partial = piece.with_suffix(".partial")
             for leftover in (partial, piece):
                 shutil.rmtree(leftover, ignore_errors=True)
+            size, free = sum(value.nbytes for _, _, value in values), shutil.disk_usage(self.folder).free
+            if size > free:  # without filling the memory first, which other programs need
+                raise OSError(errno.ENOSPC, f"{size / 2**20:,.0f} MB into {free / 2**20:,.0f} MB that are free")
             (partial / blocks.ARRAYS).mkdir(parents=True, mode=0o700)
             manifest.write_text(partial / manifest.STATE, facts)
             blocks.write(partial, rank, values)
@@ -151,8 +147,12 @@ class Snapshots:
             partial.rename(piece)
             self.bytes = sum(file.stat().st_size for file in piece.rglob("*") if file.is_file())
             self._written = [*self._written[-KEPT:], name]
-        except BaseException as error:  # raised by `wait`
-            self._error = error
+            self.failure = None
+        except Exception as error:  # training goes on, and may be restored from an earlier one or from the disk
+            self.failure = f"{type(error).__name__}: {error}"
+            shutil.rmtree(partial, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                piece.parent.rmdir()
 
     # -- restoring ----
 

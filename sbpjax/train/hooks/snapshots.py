@@ -14,6 +14,7 @@ state once more on the devices until it is written, and three times on the hosts
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import secrets
@@ -33,6 +34,7 @@ from .hook import Hook
 if TYPE_CHECKING:
     from sbpjax.train.trainer import Trainer
 
+_log = logging.getLogger("sbpjax.train")
 FOLDER = "SBPJAX_SNAPSHOT_DIR"
 _MEMORY = "/dev/shm"
 _RUN = re.compile(r"[0-9a-f]{16}")
@@ -68,7 +70,7 @@ class Snapshots(Hook):
         self.every, self.rewinds = every, rewinds
         self._store: snapshots.Snapshots | None = None
         self._waiting: tuple[int, Any] | None = None
-        self._is_reported = False
+        self._is_reported = self._is_failing = False
 
     def after_step(self, trainer: Trainer) -> None:
         """Take a snapshot if it is due, and go back if the loss of the step before is not finite."""
@@ -80,6 +82,8 @@ class Snapshots(Hook):
             store = self._open(trainer)
             if not self._is_reported:
                 self._report(trainer, store)
+            store.wait()
+            self._report_failure(store)
             store.save(trainer.step, trainer.state())
 
     def _rewind(self, trainer: Trainer, step: int) -> None:
@@ -102,9 +106,24 @@ class Snapshots(Hook):
         if store.bytes:
             self._is_reported = True
             size = store.bytes * (snapshots.KEPT + 1) / 2**20
+            free = shutil.disk_usage(store.folder).free / 2**20
             trainer.write_text(
-                f"snapshots every {self.every:,} steps: up to {size:,.0f} MB per process, in {store.folder}"
+                f"snapshots every {self.every:,} steps: up to {size:,.0f} MB per process, in {store.folder}, "
+                f"which has {free:,.0f} MB free"
             )
+
+    def _report_failure(self, store: snapshots.Snapshots) -> None:
+        """Log the first of several snapshots that this process cannot write, and the first one that it can again."""
+        if (store.failure is not None) == self._is_failing:
+            return
+        self._is_failing = not self._is_failing
+        if self._is_failing:
+            _log.warning(
+                f"a snapshot cannot be written into {store.folder}: {store.failure}. Training goes on; a restart takes "
+                "an earlier snapshot, or the latest checkpoint. A larger /dev/shm or fewer files in it help."
+            )
+        else:
+            _log.warning("snapshots can be written again")
 
     def restore(self, trainer: Trainer, after: int) -> bool:
         """Restore the freshest snapshot of a step later than ``after`` on rank 0; return whether there is one."""

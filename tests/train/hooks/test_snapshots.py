@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -70,6 +71,47 @@ def test_a_damaged_snapshot_is_not_read(tmp_path, memory):
         path.unlink()
     resumed = make(tmp_path)
     assert resumed.resume() and not generations(memory)  # those of another run are removed
+
+
+class Filler(Hook):
+    """Fills the memory after one step, and frees it after another."""
+
+    order = 0
+
+    def __init__(self, memory, full, free, left):
+        self.memory, self.full, self.free, self.left = memory, full, free, left
+
+    def after_step(self, trainer):
+        room = self.memory / "room"
+        if trainer.step == self.full:
+            next(hook for hook in trainer.hooks if isinstance(hook, Snapshots)).after_run(trainer)  # it is written
+            room.write_bytes(bytes(shutil.disk_usage(self.memory).free - self.left))
+        if trainer.step == self.free:
+            room.unlink()
+
+
+@pytest.mark.parametrize(("left", "why"), [(0, "into 0 MB that are free"), (8192, "No space left on device")])
+def test_training_goes_on_when_the_memory_is_full(left, why, tmp_path, monkeypatch, caplog):
+    memory = tmp_path / "memory"
+    memory.mkdir(mode=0o700)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", memory], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs root")
+    try:
+        monkeypatch.setenv("SBPJAX_SNAPSHOT_DIR", str(memory))
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+        made = make(tmp_path / "run", Filler(memory, 2, 5, left), Death(7), steps=8, schedule=None)
+        with pytest.raises(KeyboardInterrupt):
+            made.fit()
+        assert generations(memory) == ["step_000000001.0", "step_000000005.0", "step_000000006.0"]
+        assert not list(memory.rglob("*.partial"))
+        said = [record.getMessage() for record in caplog.records if "snapshot" in record.getMessage()]
+        assert len(said) == 2 and why in said[0], said
+        assert said[1] == "snapshots can be written again"
+        resumed = make(tmp_path / "run", steps=8, schedule=None)
+        assert resumed.resume() and resumed.step == 6
+    finally:
+        subprocess.run(["umount", memory], check=True)
 
 
 @pytest.mark.exhaustive
