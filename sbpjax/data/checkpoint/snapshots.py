@@ -3,14 +3,16 @@
     folder/step_000000300.2/00000/     the parts that process 0 wrote in the job's epoch 2: a checkpoint of its own
     folder/step_000000300.2/00001/     those of process 1, on the same host
 
-Each process writes its piece alone, so nothing is exchanged while the run goes on. Of the devices of a host that hold
-the same part, the process of the first one writes it: every host has a copy of a replicated state. A piece is written
-to a name with ``.partial`` and renamed. On restoring, the processes agree on the freshest generation of which each has
-its piece, or its host the whole state. It serves if each host has the parts that its devices need.
+Each process writes its piece alone. Of the devices of a host that hold the same part, the process of the first one
+writes it: every host has a copy of a replicated state. A piece is written to a name with ``.partial`` and renamed. If a
+host has only parts of the state, the next host gets a copy of its pieces. On restoring, the pieces that a host lacks
+are sent back to it, and the processes agree on the freshest generation of which each has its piece, or its host the
+whole state. It serves if each host has the parts that its devices need.
 
-    host 0: 0 1      host 1: 2 3      pieces of generation step 300, parameters replicated, moments split over 4
-    host 0: 0 1      host 1: 2 3      all start again: each host has what its devices need
-    host 0: 0 1      host 1 is new    moments 2 and 3 are lost: the checkpoint on the disk is taken
+    host 0: 0 1 (2 3)    host 1: 2 3 (0 1)    generation step 300, moments split over 4, copies in parentheses
+    host 0: 0 1 (2 3)    host 1: 2 3 (0 1)    all start again: each host has what its devices need
+    host 0: 0 1 (2 3)    host 1 is new        host 0 sends it 2 and 3
+    both are new                              the checkpoint on the disk is taken
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.serialization import signing
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
+from sbpjax.distributed.elastic.folder_transfer import FolderTransfer
 from sbpjax.errors import CheckpointError
 from sbpjax.sbp import Layout
 
@@ -46,6 +49,7 @@ from .restore_plan import entries_of
 from .saving import facts_of, stored_layout
 
 GENERATION = re.compile(r"step_(\d{9})\.(\d+)$")
+PIECE = re.compile(r"step_\d{9}\.\d+/\d{5}")
 KEPT = 2  # complete generations; one more is being written
 _copy_all = jit_without_mesh(lambda arrays: [jnp.copy(x) for x in arrays])
 
@@ -68,8 +72,35 @@ class Snapshots:
         self.folder, self.epoch, self.host_ranks = folder, epoch, host_ranks
         self.bytes = 0
         self.failure: str | None = None
+        self._is_divided = False  # this host has only parts of the state
+        self._transfer: FolderTransfer | None = None
+        self._addresses: list[str] = []
+        self._neighbour = 0
         self._written: list[str] = []
         self._thread: threading.Thread | None = None
+
+    def connect_hosts(self) -> None:
+        """Let hosts keep copies of each other's pieces; all processes call it."""
+        world = processes.current()
+        self._transfer = FolderTransfer(self.folder, lambda name: PIECE.fullmatch(name) is not None, self._prune_copies)
+        given = [self._transfer.address, self.host_ranks[0]]
+        met = world.exchange("connecting the snapshots of the hosts", given)
+        self._addresses = [met[rank][0] for rank in range(world.size)]
+        first = self.host_ranks.stop % world.size  # of the next host
+        ranks = [rank for rank in range(world.size) if met[rank][1] == first]
+        self._neighbour = ranks[(world.rank - self.host_ranks[0]) % len(ranks)]
+
+    def _prune_copies(self, name: str) -> None:
+        """Remove copies of a process's pieces that are older than the latest `KEPT`."""
+        rank = name.rpartition("/")[2]
+        held = [generation for generation in self._names() if (self.folder / generation / rank).exists()]
+        for old in sorted(held, key=_age)[:-KEPT]:
+            self._remove_piece(old, rank)
+
+    def _remove_piece(self, generation: str, rank: str) -> None:
+        shutil.rmtree(self.folder / generation / rank, ignore_errors=True)
+        with contextlib.suppress(OSError):  # others have pieces there
+            (self.folder / generation).rmdir()
 
     def remove_other_runs(self, name: re.Pattern) -> None:
         """Remove the folders beside this one that have names of runs."""
@@ -117,6 +148,8 @@ class Snapshots:
         for device, index in array.sharding.devices_indices_map(array.shape).items():
             if world.owner(device) in self.host_ranks:
                 first.setdefault(_start(index), device)
+        parts = {_start(index) for index in array.sharding.devices_indices_map(array.shape).values()}
+        self._is_divided = self._is_divided or len(first) < len(parts)
         mine = [s for s in array.addressable_shards if first[_start(s.index)] == s.device]
         return [(number, _start(s.index), s.data) for s in mine if s.data.size]
 
@@ -129,9 +162,7 @@ class Snapshots:
             # All processes have taken this step, so they have begun this snapshot or are about to, and have completed
             # the one before the last.
             for old in self._written[:-KEPT]:
-                shutil.rmtree(self.folder / old / f"{rank:05d}", ignore_errors=True)
-                with contextlib.suppress(OSError):  # others have pieces there
-                    (self.folder / old).rmdir()
+                self._remove_piece(old, f"{rank:05d}")
             if len(self._written) == KEPT and rank == self.host_ranks[0]:
                 for other in [n for n in self._names() if int(n.rpartition(".")[2]) < self.epoch]:
                     shutil.rmtree(self.folder / other, ignore_errors=True)
@@ -147,6 +178,8 @@ class Snapshots:
             partial.rename(piece)
             self.bytes = sum(file.stat().st_size for file in piece.rglob("*") if file.is_file())
             self._written = [*self._written[-KEPT:], name]
+            if self._transfer is not None and self._is_divided:
+                self._transfer.send(self._addresses[self._neighbour], f"{name}/{rank:05d}")
             self.failure = None
         except Exception as error:  # training goes on, and may be restored from an earlier one or from the disk
             self.failure = f"{type(error).__name__}: {error}"
@@ -165,6 +198,8 @@ class Snapshots:
             before: only of steps below it.
         """
         self.wait()
+        if self._transfer is not None:
+            self._fetch_lost(before)
         mine = {name: contents for name in self._names() if (contents := self._open(name)) is not None}
         gathered = processes.current().exchange("looking for snapshots", sorted(mine))
         common = set.intersection(*map(set, gathered.values()))
@@ -175,12 +210,38 @@ class Snapshots:
         step, _, name = max(steps)
         return step, mine[name]
 
+    def _fetch_lost(self, before: int | None) -> None:
+        """Send the pieces of the freshest generation to the processes that lost theirs; all processes call it."""
+        world = processes.current()
+        mine = {name: [int(piece.name) for piece in self._pieces(name)] for name in self._names()}
+        held = world.exchange("looking for lost snapshots", mine)
+        names = {name for names in held.values() for name in names}
+        for name in sorted(names, key=lambda name: _age(name)[::-1], reverse=True):  # as `latest` chooses
+            if before is not None and _age(name)[1] >= before:
+                continue
+            holders: dict[int, int] = {}  # of each piece, its own process if that has it, else the first one
+            for rank in range(world.size):
+                for piece in held[rank].get(name, []):
+                    holders[piece] = rank if piece == rank else holders.get(piece, rank)
+            if holders.keys() != set(range(world.size)):
+                continue
+            for rank, holder in holders.items():
+                if holder == world.rank and rank not in held[rank].get(name, []):
+                    with contextlib.suppress(OSError):  # then that process has no piece, and the disk is taken
+                        self._transfer.send(self._addresses[rank], f"{name}/{rank:05d}")
+            break
+
+    def _pieces(self, name: str) -> list[Path]:
+        """Return the pieces of a generation, this host's own first."""
+        found = [path for path in (self.folder / name).glob("?????") if path.name.isdecimal()]
+        return sorted(found, key=lambda path: (int(path.name) not in self.host_ranks, path.name))
+
     def _names(self) -> list[str]:
         return [path.name for path in self.folder.iterdir() if GENERATION.match(path.name)]
 
     def _open(self, name: str) -> _Pieces | None:
         """Return the reader of this host's pieces of a generation; None if one is damaged, or missing and needed."""
-        pieces = sorted(path for path in (self.folder / name).iterdir() if path.name.isdecimal())
+        pieces = self._pieces(name)
         try:
             found = _Pieces(pieces) if pieces else None
         except CheckpointError:
@@ -220,6 +281,8 @@ class _Pieces(Contents):
                     raise manifest.damaged_error(piece, faults[0])
                 rank = int(piece.name)
                 self._blocks.add(rank, json.loads((piece / blocks.names(rank)[1]).read_text(encoding="utf-8")))
+            for number, found in self._blocks.blocks.items():  # copies of other hosts have replicated parts as well
+                self._blocks.blocks[number] = list({block.start: (p, block) for p, block in reversed(found)}.values())
             facts = json.loads((pieces[0] / manifest.STATE).read_text(encoding="utf-8"))
             self.tensors, self.state, self.is_whole = facts["tensors"], facts["state"], True
             self._check_facts()
@@ -243,6 +306,12 @@ class _Pieces(Contents):
 
     def _check_covered(self, number: int, shape: tuple[int, ...], count: int) -> None:
         self.is_whole = self.is_whole and count == math.prod(shape)
+
+
+def _age(name: str) -> tuple[int, int]:
+    """Return epoch and step of a generation: a later epoch may do an earlier step again."""
+    step, epoch = name.removeprefix("step_").split(".")
+    return int(epoch), int(step)
 
 
 def _start(index: Iterable[slice]) -> tuple[int, ...]:

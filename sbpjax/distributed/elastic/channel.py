@@ -72,6 +72,10 @@ class Channel:
             ConnectionError: the connection ended.
             ValueError: it is none.
         """
+        return decode_message(await self.receive_body())
+
+    async def receive_body(self) -> bytes:
+        """Return the bytes of the next message, as `send_body` takes them; errors of the connection as of `receive`."""
         try:
             head = await self._reader.readexactly(_LENGTH_BYTES + _TAG_BYTES)
             length = int.from_bytes(head[:_LENGTH_BYTES], "little")
@@ -88,7 +92,12 @@ class Channel:
             self.close()
             raise RefusedError("a message that the peer did not sign")
         self._received += 1
-        return decode_message(body)
+        return body
+
+    def abort(self) -> None:
+        """End the connection at once, without what is not sent yet."""
+        self.is_open = False
+        self._writer.transport.abort()
 
     async def flush(self) -> None:
         """Wait until the kernel has taken the messages."""
@@ -156,10 +165,10 @@ async def connect(
             if not hmac.compare_digest(answer, hmac.digest(key, b"server" + theirs + mine, "sha256")):
                 raise RefusedError("the agent there lacks this job's secret")
         except asyncio.IncompleteReadError:
-            writer.close()
+            writer.transport.abort()
             raise RefusedError("the agent there closed the connection: it may have another secret") from None
         except BaseException:
-            writer.close()
+            writer.transport.abort()  # closed in order, a connection of TLS would outlive the loop
             raise
     return Channel(reader, writer, hmac.digest(key, b"channel" + theirs + mine, "sha256"), False)
 

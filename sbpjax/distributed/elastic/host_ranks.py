@@ -24,6 +24,7 @@ from sbpjax._core.runtime import parent_death
 from sbpjax._core.serialization import signing
 from sbpjax.distributed.rank_processes import Rank, RankProcesses, is_stopped, kill
 
+from . import folder_transfer
 from .channel import split_address
 from .epochs import Epoch, Host
 
@@ -66,6 +67,9 @@ class HostRanks(RankProcesses):
             "SBPJAX_JOB_SECRET": signing.derive_key(self._key, "epoch", str(epoch.number), epoch.nonce).hex(),
         }
         env.pop("SBPJAX_JOB_SECRET_FILE", None)
+        if self.options.tls_cert is not None:
+            files = (self.options.tls_cert, self.options.tls_key, self.options.tls_ca)
+            env[folder_transfer.TLS] = os.pathsep.join(map(os.path.abspath, files))
         first = epoch.first_rank(host.node)
         for local in range(host.ranks):
             self.start_rank(first + local, local, env)

@@ -8,7 +8,8 @@
 
 The copy is taken on the devices in their own time and written by a thread (`data.checkpoint.snapshots`), into a folder
 in memory that the launcher names (``SBPJAX_SNAPSHOT_DIR``) and that outlives the ranks. It needs the memory of the
-state once more on the devices until it is written, and three times on the hosts, each for its own devices' parts.
+state once more on the devices until it is written, and three times on the hosts, each for its own devices' parts; a
+state that is divided over hosts is sent to the next host as well, which keeps it twice.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Snapshots(Hook):
     """Copy the state of the run to host memory every so many steps.
 
     `Trainer.resume` takes the freshest one that serves all hosts, if it is of a later step than the latest checkpoint.
-    A host that was replaced has none: then parts of the state that are on one host only come from the disk.
+    Parts of the state that are on one host only have a copy on the next host, from which a replaced host gets them.
 
     Args:
         every: steps between two snapshots.
@@ -159,8 +160,11 @@ class Snapshots(Hook):
                 ranks = range(world.rank - local, world.rank - local + int(os.environ["LOCAL_WORLD_SIZE"]))
             epoch = int(os.environ.get("SBPJAX_JOB_EPOCH") or os.environ.get("RESTART_COUNT", "0"))
             self._store = snapshots.Snapshots(folder, epoch, ranks)
-            if given is not None and trainer.out is not None and local == 0:
-                self._store.remove_other_runs(_RUN)
+            if given is not None and trainer.out is not None:
+                if local == 0:
+                    self._store.remove_other_runs(_RUN)
+                if world.size > len(ranks):
+                    self._store.connect_hosts()
         return self._store
 
 

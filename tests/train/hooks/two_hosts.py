@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sbpjax import models
 from sbpjax.train import Checkpoints, Hook, Snapshots
+from sbpjax.utils import host
 from tests.train.cases import trainer
 
 
@@ -41,6 +42,7 @@ def main():
         made.fit()
     finally:
         snapshots.after_run(made)
+        host.current().exchange("all copies are sent", 0)
 
 
 if __name__ == "__main__":
