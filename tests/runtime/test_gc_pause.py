@@ -1,11 +1,13 @@
-"""Garbage collection around the import of the package."""
+"""Garbage collection around the import of the package and the traces of ops."""
 
 import gc
 
+import jax.numpy as jnp
 import pytest
 
 import sbpjax
 from sbpjax._core.runtime.gc_pause import Pause
+from sbpjax._core.tensor.dispatch.op import Op, entry_of
 
 
 @pytest.fixture(autouse=True)
@@ -45,3 +47,20 @@ def test_collection_goes_on_after_an_import_that_failed():
 
 def test_the_package_has_ended_its_pause():
     assert not any(isinstance(x, Pause) for x in vars(sbpjax).values())
+
+
+def test_collection_rests_while_an_op_and_its_backward_are_traced():
+    seen = []
+
+    def doubled(x):
+        seen.append(gc.isenabled())
+        return x * 2
+
+    gc.enable()
+    op, x = Op(doubled), jnp.ones(3)
+    assert op.call(x).tolist() == [2.0] * 3
+    forward = len(seen)
+    entry_of(op, (0,), (x.aval,))
+    assert 0 < forward < len(seen)
+    assert not any(seen)
+    assert gc.isenabled()

@@ -18,6 +18,7 @@ import jax
 
 from sbpjax._core.jax_private import ArrayImpl, config, trace_state_clean, with_cache_miss
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
+from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 
 from . import evaluator
@@ -77,6 +78,7 @@ class Misses:
             return self.jitted(arrays)._cache_miss(*arrays)
         return program(*arrays), None, True
 
+    @pause_gc()
     def _select(self, arrays: Sequence) -> Any:
         found = evaluator.first_use.program_for(self._op, self._plain, arrays) if may_evaluate() else None
         return self._compiled() if found is None else found

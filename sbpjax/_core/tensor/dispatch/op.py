@@ -21,6 +21,7 @@ from sbpjax._core.ops.input_checks import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax.sbp.abstract import of_aval
 
@@ -443,9 +444,10 @@ def entry_of(op: Op, needs: tuple[int, ...], avals: tuple, on_disk: bool = False
         # The oldest first: shapes that ever change, such as those of a growing cache, do not come back.
         while len(op.entries) >= _MAX_ENTRIES:
             op.entries.pop(next(iter(op.entries)), None)
-        found = _bound_entry(op, needs, avals) if setting.is_on() else None
-        if found is None:
-            found = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
+        with pause_gc():
+            found = _bound_entry(op, needs, avals) if setting.is_on() else None
+            if found is None:
+                found = Entry(op, needs, tuple(struct_of(a) for a in avals), on_disk)
         op.entries[key] = found
         # The op has run, not only its shape inference, so its backward may run too; a bound one is evaluated first.
         if op.programs and not on_disk and found.first is not None and found._source is None:

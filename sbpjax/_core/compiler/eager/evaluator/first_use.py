@@ -18,6 +18,7 @@ from typing import Any
 import jax
 
 from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr
+from sbpjax._core.runtime.gc_pause import pause_gc
 
 from .evaluated import EvaluatedProgram
 from .families import family_of
@@ -53,6 +54,7 @@ def program_for(op: Any, jitted: Any, arrays: Sequence) -> EvaluatedProgram | No
     return _evaluated_program(op.name, *found, device)
 
 
+@pause_gc()
 def evaluate_traced(name: str, jitted: Any, arrays: Sequence) -> EvaluatedProgram | None:
     """Return the evaluated program of a ``jax.jit`` function, as `program_for` that of an op."""
     device = _device_of(arrays)
