@@ -44,12 +44,12 @@ from sbpjax._core.compat.cuda.streams import current_stream as current_stream
 from sbpjax._core.compat.cuda.streams import default_stream as default_stream
 from sbpjax._core.compat.cuda.streams import stream as stream
 
-from .._core.tensor.creation.typed import BoolTensor as BoolTensor
-from .._core.tensor.creation.typed import ByteTensor as ByteTensor
-from .._core.tensor.creation.typed import CharTensor as CharTensor
-from .._core.tensor.creation.typed import DoubleTensor as DoubleTensor
-from .._core.tensor.creation.typed import FloatTensor as FloatTensor
-from .._core.tensor.creation.typed import HalfTensor as HalfTensor
-from .._core.tensor.creation.typed import IntTensor as IntTensor
-from .._core.tensor.creation.typed import LongTensor as LongTensor
+from .._core.tensor.creation.from_data import BoolTensor as BoolTensor
+from .._core.tensor.creation.from_data import ByteTensor as ByteTensor
+from .._core.tensor.creation.from_data import CharTensor as CharTensor
+from .._core.tensor.creation.from_data import DoubleTensor as DoubleTensor
+from .._core.tensor.creation.from_data import FloatTensor as FloatTensor
+from .._core.tensor.creation.from_data import HalfTensor as HalfTensor
+from .._core.tensor.creation.from_data import IntTensor as IntTensor
+from .._core.tensor.creation.from_data import LongTensor as LongTensor
 from . import amp as amp

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sbpjax._core.compiler.compile import LOWERINGS
-from sbpjax._core.engines.options import PRECISIONS, Engine
+from sbpjax._core.engines.runtimes import PRECISIONS, Engine
 from sbpjax._core.programs.repeated_layers import LEAST_ITERATIONS
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.tensor.amp.casting import CASTABLE, Casting

@@ -1,6 +1,6 @@
 """`Reports`: the part of `Graph` that reports a program's traffic, memory, cost and text.
 
-The reports are made in `sbpjax.inspect`, a package above this one, which registers itself in `report_registry.SHOWN`.
+The reports are made in `sbpjax.inspect`, a package above this one, which registers itself in `report_registry.REPORTS`.
 """
 
 from __future__ import annotations

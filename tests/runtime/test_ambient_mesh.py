@@ -323,7 +323,7 @@ def test_each_thread_has_its_own_mesh(p):
 PLAIN_JIT = {
     "_core/runtime/ambient_mesh.py",
     "_core/compiler/eager/op_calls.py",
-    "_core/ops/fusion_barrier.py",
+    "_core/ops/conv/cpu.py",
     "_core/programs/outline.py",
     "_core/tensor/dispatch/traced_calls.py",
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sbpjax as flow
-from sbpjax._core.runtime import host_memory, sizes
+from sbpjax._core.runtime import host_limits, sizes
 from sbpjax.errors import OpError, OutOfMemoryError
 
 F = flow.nn.functional
@@ -88,7 +88,7 @@ def test_a_view_of_any_size_is_made_and_not_read():
 
 
 def test_copies_on_all_ranks_count(monkeypatch):
-    monkeypatch.setattr(host_memory, "free_bytes", lambda: 3 << 30)
+    monkeypatch.setattr(host_limits, "free_bytes", lambda: 3 << 30)
     place = flow.placement("cpu", [0, 1, 2, 3])
     with pytest.raises(OutOfMemoryError, match=r"on 4 ranks: 4.0 GiB"):
         flow.ones(1 << 28, placement=place, sbp=flow.sbp.broadcast)
@@ -96,7 +96,7 @@ def test_copies_on_all_ranks_count(monkeypatch):
 
 def test_intermediate_values_of_a_program_count(monkeypatch):
     program = flow.compile(lambda x: (x.repeat(1 << 28).cumsum(0)[-1], x.flip(0)))
-    monkeypatch.setattr(host_memory, "free_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(host_limits, "free_bytes", lambda: 1 << 30)
     with pytest.raises(OutOfMemoryError, match="results and intermediate values: [2-8].0 GiB"):
         program(flow.ones(2))
 
@@ -142,7 +142,7 @@ def test_no_random_numbers_take_no_memory(draw):
 
 
 def test_a_small_tensor_does_not_ask_the_system(monkeypatch):
-    monkeypatch.setattr(host_memory, "free_bytes", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(host_limits, "free_bytes", lambda: pytest.fail("asked"))
     flow.ones(1 << 10)
 
 

@@ -50,7 +50,6 @@ TESTED_BY = {
     "engines/by_iree.py": ("engines/test_program.py", USED),
     "engines/modules.py": ("engines/onnx/test_convert.py graph/export/test_custom_calls.py", USED),
     "engines/onnx/": ("engines/onnx/test_convert.py engines/test_program.py", USED),
-    "engines/options.py": ("engines/test_program.py", USED),
     "engines/runtimes.py": ("engines/test_program.py", USED),
     "functions/": ("op_specs/test_specs.py functions/test_elementwise.py", ALIKE),
     "functions/linear_algebra/": ("op_specs/test_specs.py functions/test_elementwise.py", ALIKE),

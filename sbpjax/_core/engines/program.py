@@ -23,8 +23,7 @@ from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.errors import EngineError
 
 from .by_iree import run_by_iree
-from .options import Engine
-from .runtimes import Run, check, compile_model, module
+from .runtimes import Engine, Run, check, compile_model, module
 
 modules = LazyModule("sbpjax._core.engines.modules")  # of MLIR, which only some engines need
 onnx = LazyModule("sbpjax._core.engines.onnx")  # likewise; and onnx is an extra

@@ -1,4 +1,4 @@
-"""OpenVINO and ONNX Runtime engines: compile an ONNX model to a function of NumPy arrays.
+"""Engine options; OpenVINO and ONNX Runtime: compile an ONNX model to a function of NumPy arrays.
 
 OpenVINO keeps compiled models in the folder of sbpjax's caches, under the digest of the model, so that a second process
 loads it. Both engines are optional: the extras `openvino` and `onnx`.
@@ -13,6 +13,7 @@ import io
 import logging
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -22,7 +23,36 @@ from sbpjax._core.runtime.extras import pip_install
 from sbpjax._core.serialization import cache_folder
 from sbpjax.errors import EngineError
 
-from .options import Engine
+ENGINES = ("openvino", "onnxruntime", "tensorrt", "iree", "xla")
+PRECISIONS = {
+    "openvino": ("float32", "bfloat16", "float16", "int8"),
+    "onnxruntime": ("float32",),
+    "tensorrt": ("float32", "float16"),
+    "iree": ("float32",),
+    "xla": ("float32",),
+}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine under an inference graph; part of the key of a program.
+
+    Attributes:
+        name: one of `ENGINES`; ``"xla"`` is XLA with the weights as constants.
+        precision: the type in which it may compute; tensors stay as they are. ``"bfloat16"`` is fast where the
+            processor has units for it; ``"int8"`` keeps matrices of weights in 8 bits and computes in float32.
+        verify: compare the first result with XLA's.
+        threads: the number of threads; None for its own choice.
+    """
+
+    name: str
+    precision: str = "float32"
+    verify: bool = True
+    threads: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.precision}{'' if self.verify else ', not verified'}"
+
 
 Run = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 EXTRAS = {"openvino": "openvino", "onnxruntime": "onnx", "onnx": "onnx", "nncf": "int8"}

@@ -21,7 +21,7 @@ import jax
 from sbpjax._core.jax_private import trace_ctx
 from sbpjax.errors import OutOfMemoryError
 
-from . import host_memory
+from . import host_limits
 
 MOST_BYTES = (1 << 63) - 1
 # Below, an array is made without reading the system's free memory, which takes 0.1 ms.
@@ -129,7 +129,7 @@ def check_memory(operation: str, kinds: Iterable[tuple[Any, Any]], copies: int =
 def _check_free(operation: str, seen: str, wanted: int, fix: str) -> None:
     if wanted < _LARGE:
         return
-    free = host_memory.free_bytes()
+    free = host_limits.free_bytes()
     if free is not None and wanted > free:
         rule = f"this process can take {_units(free)} more of the machine's memory"
         raise OutOfMemoryError(operation, f"{seen}: {_units(wanted)}", rule, fix)

@@ -13,6 +13,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from sbpjax._core.tensor.creation.from_data import tensor
@@ -25,7 +26,6 @@ from sbpjax.nn.module import Module
 from sbpjax.optim import Optimizer
 from sbpjax.sbp import Layout
 
-from .casts import is_lossless_cast
 from .reader import Contents
 from .tree import LEAVES, MISSING, is_object, join_name, names_of, unpack
 
@@ -281,3 +281,36 @@ def _describe_entry(document: Any) -> str:
         kind = document.get("", "dict")
         return f"a {kind}" if isinstance(kind, str) else "something else"
     return "nothing" if document is None else f"a {type(document).__name__}"
+
+
+def is_lossless_cast(target: np.dtype, source: np.dtype) -> bool:
+    """Return whether every value of ``source`` is one of ``target``: such casts need no ``cast=True``.
+
+    bfloat16 goes into float32, int8 into float16; float32 into int64 or bfloat16 loses something.
+    """
+    if target == source:
+        return True
+    kinds = [_kind(source), _kind(target)]
+    if None in kinds or kinds[0] > kinds[1]:  # type: ignore[operator]
+        return False
+    if kinds[0] == 0:
+        return True
+    if kinds[1] == 1:
+        a, b = ml_dtypes.iinfo(source), ml_dtypes.iinfo(target)
+        return b.min <= a.min and a.max <= b.max
+    real = ml_dtypes.finfo(_real(target))
+    if kinds[0] == 1:
+        info = ml_dtypes.iinfo(source)
+        return info.bits - (info.min < 0) <= real.nmant + 1 and float(info.max) <= float(real.max)
+    other = ml_dtypes.finfo(_real(source))
+    return other.nmant <= real.nmant and other.maxexp <= real.maxexp and other.minexp >= real.minexp
+
+
+def _kind(dtype: np.dtype) -> int | None:
+    """Return 0 for booleans, 1 integers, 2 real and 3 complex numbers; None for other dtypes."""
+    known = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}.get(dtype.kind)
+    return 2 if known is None and dtype.kind == "V" and "float" in dtype.name else known
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype

@@ -30,8 +30,8 @@ from sbpjax._core.tensor.tape.grad_mode import no_grad
 from sbpjax.errors import CheckpointError, nearest
 from sbpjax.sbp.placement import placement as Placement
 
-from .casts import is_lossless_cast
 from .loading import fit_sbp
+from .restore_plan import is_lossless_cast
 from .tree import select_names
 
 _DTYPES = {

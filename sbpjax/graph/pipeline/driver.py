@@ -22,7 +22,7 @@ from sbpjax._core.programs.normalise import evaluate, live_equations
 from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax.errors import NanError
-from sbpjax.graph.program.nans import FOUND_NAN, nan_error
+from sbpjax.graph.program.outputs import FOUND_NAN, nan_error
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 

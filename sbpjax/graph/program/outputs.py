@@ -1,11 +1,16 @@
-"""`Outputs`: writes a program's new state into its tensors, and rebuilds its results."""
+"""`Outputs`: writes a program's new state into its tensors, and rebuilds its results.
+
+Under `jax.debug_nans` and `jax.debug_infs` a bad value raises, and the state is kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.jax_private import api_util, check_special
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle.tensor import wrap_any
@@ -15,9 +20,13 @@ from sbpjax._core.tensor.storage.storage import drop_own_cell
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import Output
+from sbpjax.errors import NanError
 from sbpjax.sbp import Layout, algebra
 
 from .slots import StateSlot
+
+# The error of compiled programs; no public name (jax 0.10).
+FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
 
 
 @dataclass
@@ -128,3 +137,28 @@ def _requested_layout(operation: TracedLayout, layout: Layout) -> tuple:
     if len(codes) != len(operation.placement.hierarchy) or algebra.FREE in codes:
         codes = (algebra.B,) * len(operation.placement.hierarchy)
     return operation.placement, algebra.to_sbp(codes)
+
+
+def raise_if_nonfinite(arrays: list) -> None:
+    """Check the results of a program: one that has run without `jax.debug_nans` is not checked by JAX.
+
+    Raises:
+        FOUND_NAN: one has a bad value.
+    """
+    check_special("step", arrays)
+
+
+def nan_error(operation: str, error: Exception) -> NanError:
+    """Return the error of a step whose results have a bad value.
+
+    Args:
+        operation: the operation that ran.
+        error: JAX's.
+    """
+    return NanError(
+        operation,
+        f"a value that is no number ({error.args[-1] if error.args else error})",
+        "under jax.debug_nans a step ends at the first one; parameters are those of the step before",
+        "run this step eagerly under jax.debug_nans: the traceback ends at the op that made it, and a label out of its "
+        "range is named; sbpjax.autograd.detect_anomaly() finds the op of a backward",
+    )

@@ -24,7 +24,7 @@ import numpy as np
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.launch import Launcher, checks_results, copy_array
-from sbpjax._core.engines.options import Engine
+from sbpjax._core.engines.runtimes import Engine
 from sbpjax._core.jax_private import ClosedJaxpr
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program as FlatProgram
@@ -45,10 +45,9 @@ from sbpjax.graph.auto.graph import AbstractState, Auto, layouts_of_slots
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.abstract import Abstract
 
-from . import nans
 from .agreement import agree_on_numbers, check_same_program
 from .on_engine import on_engine
-from .outputs import Outputs
+from .outputs import FOUND_NAN, Outputs, nan_error, raise_if_nonfinite
 from .slots import StateSlot
 
 log = logging.getLogger("sbpjax.graph")
@@ -310,9 +309,9 @@ class Program:
                 return self.outputs.rebuilt(run.outs[count:], state)
             outs = compiled(*inputs)
             if looked_at:
-                nans.raise_if_nonfinite(outs)
-        except nans.FOUND_NAN as error:
-            raise nans.nan_error(self.operation, error) from None
+                raise_if_nonfinite(outs)
+        except FOUND_NAN as error:
+            raise nan_error(self.operation, error) from None
         except jax.errors.JaxRuntimeError as error:
             raise self.run_error(error) from None
         self.outputs.write(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sbpjax._core.tensor.handle import dtype as dtypes
-from sbpjax.data.checkpoint.casts import is_lossless_cast
+from sbpjax.data.checkpoint.restore_plan import is_lossless_cast
 
 SMALL = [np.bool_, np.int8, np.uint8, np.int16, np.uint16, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2]
 

@@ -6,12 +6,11 @@ from . import fft as fft
 from . import index as index
 from . import layers as layers
 from . import linear_algebra as linear_algebra
-from . import methods as methods
 from . import oneflow as oneflow
 from . import order as order
 from . import pointwise as pointwise
 from . import products as products
 from . import reductions as reductions
-from . import settings as settings
 from . import special as special
 from . import views as views
+from . import without_op as without_op

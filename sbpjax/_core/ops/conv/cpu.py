@@ -20,10 +20,11 @@ import functools
 import math
 from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
 
-from ..fusion_barrier import run_isolated
 from . import products as conv_products
 from .products import windows
 
@@ -196,3 +197,22 @@ def _group_by_group(x, w, strides, dilation, groups: int):
     found = lax.map(one, lax.optimization_barrier((images, kernels)))  # (groups, N, ..., O / groups)
     out = jnp.moveaxis(found, (0, -1), (1, 2))
     return out.reshape(x.shape[0], w.shape[0], *out.shape[3:])
+
+
+def run_isolated(function: Callable, *operands):
+    """Return a function's result of arrays (traced), computed by loops of its own.
+
+    XLA:CPU (jaxlib 0.10) computes additions and products anew in each loop that reads them, however many they are, and
+    drops every `optimization_barrier` before it fuses. Of a depthwise convolution, a sum of 49 products an element, the
+    mean and the five other loops of a ConvNeXt block would each compute the 49. The result of a call is in memory
+    before others read it, if the call is marked as not inlined.
+
+    Args:
+        function: gives one array.
+        operands: its arguments.
+    """
+    (eqn,) = jax.make_jaxpr(jax.jit(function))(*operands).jaxpr.eqns
+    # The mark is on the call alone: around the trace it would be on every operation of the function.
+    with set_xla_metadata(inlineable="false"):
+        (found,) = eqn.primitive.bind(*operands, **eqn.params)
+    return found

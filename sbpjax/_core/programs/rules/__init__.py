@@ -13,7 +13,6 @@ from . import random as random
 from . import reduction as reduction
 from . import rows as rows
 from . import shape as shape
-from . import sort as sort
 from . import window as window
 from .table import Context as Context
 from .table import Moved as Moved

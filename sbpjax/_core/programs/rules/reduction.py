@@ -1,8 +1,8 @@
-"""Sharding rules of reductions: sums become partial, max and argmax end in an all-reduce.
+"""Sharding rules of reductions, sort and top-k: sums become partial, max and argmax end in an all-reduce.
 
 The sum of a ``(8, 6)`` tensor over dim 0 keeps a split of dim 1; a split of dim 0 gives a partial sum. A maximum has
 no partial form: it ends in an all-reduce of its own, which the strategy declares as hidden. So does an argmax, of value
-and index together.
+and index together. Sort and top-k split every dim but their own.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.programs.primitives import ARG_REDUCTIONS, REDUCTIONS
+from sbpjax._core.programs.primitives import ARG_REDUCTIONS, REDUCTIONS, SELECTIONS
 
-from .table import B, Context, P, Strategy, local, rule
+from .table import B, Context, P, Strategy, local, other_dims, rule
 
 
 def _keep_dims(eqn, axes) -> list[Strategy]:
@@ -148,3 +148,17 @@ def general_reduce(eqn, size: int) -> list[Strategy]:
     kept = [d for d in range(len(shape)) if d not in eqn.params["dimensions"]]
     half = len(eqn.invars) // 2
     return [Strategy((d,) * half + (B,) * half, (k,) * half) for k, d in enumerate(kept) if shape[d] > 1]
+
+
+@rule("sort")
+def sort(eqn, size: int) -> list[Strategy]:
+    """Split dims that are not sorted, on all operands."""
+    return other_dims(eqn, {eqn.params["dimension"]})
+
+
+@rule(*SELECTIONS)
+def top_k(eqn, size: int) -> list[Strategy]:
+    """Split dims that are not searched."""
+    ndim = len(eqn.invars[0].aval.shape)
+    along = eqn.params.get("axis", eqn.params.get("reduction_dimension", -1))
+    return other_dims(eqn, {along % ndim})

@@ -24,7 +24,7 @@ from ..handle import dtype as dtypes
 from ..handle.device import META
 from ..handle.tensor import Tensor, wrap_any
 from .convert import pin
-from .creation import empty, is_created_abstract, resolve_destination
+from .creation import empty, is_created_abstract, resolve_destination, zeros
 from .number_range import check_fits
 
 _PYTHON = {bool, int, float, complex}
@@ -239,3 +239,35 @@ def legacy(data: tuple, options: dict) -> Tensor:
     if len(data) == 1 and isinstance(data[0], Tensor):
         return tensor(data[0], **where)
     return empty(*(data or (0,)), **where)
+
+
+# Legacy tensor types of PyTorch.
+class _Typed(type):
+    """The type of `FloatTensor` and its like: called, they make tensors; an instance is any tensor of their dtype."""
+
+    _dtype: dtypes.dtype
+
+    def __call__(cls, *data, **where) -> Tensor:
+        if len(data) == 1 and not isinstance(data[0], int):
+            return tensor(data[0], dtype=cls._dtype, **where)
+        return zeros(*data, dtype=cls._dtype, **where)
+
+    def __instancecheck__(cls, instance) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype == cls._dtype
+
+
+def _make_type(name: str, dtype) -> _Typed:
+    doc = f"A {dtype!r} tensor with the given content, or of the given size."
+    return _Typed(name, (), {"_dtype": dtype, "__doc__": doc, "__module__": "sbpjax"})
+
+
+FloatTensor, DoubleTensor, HalfTensor = (
+    _make_type(n, d)
+    for n, d in (("FloatTensor", dtypes.float32), ("DoubleTensor", dtypes.float64), ("HalfTensor", dtypes.float16))
+)
+LongTensor, IntTensor, BoolTensor = (
+    _make_type(n, d)
+    for n, d in (("LongTensor", dtypes.int64), ("IntTensor", dtypes.int32), ("BoolTensor", dtypes.bool_))
+)
+BFloat16Tensor, ShortTensor = _make_type("BFloat16Tensor", dtypes.bfloat16), _make_type("ShortTensor", dtypes.int16)
+ByteTensor, CharTensor = (_make_type(n, d) for n, d in (("ByteTensor", dtypes.uint8), ("CharTensor", dtypes.int8)))

@@ -1,13 +1,14 @@
-"""Host memory that this process may still allocate (Linux).
+"""Limits of the host for this process: CPU cores, and memory that it may still allocate (Linux).
 
-The least of three: the free memory of the machine, the rest of the container's control group, and the rest of
-``ulimit -v``. A system that hands out more than it has ends a process when it writes there, so the size of a large
-array is compared with this first.
+That memory is the least of three: the free memory of the machine, the rest of the container's control group, and the
+rest of ``ulimit -v``. A system that hands out more than it has ends a process when it writes there, so the size of a
+large array is compared with this first.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 
 try:
@@ -18,6 +19,12 @@ except ImportError:  # Windows has none
 _PROC = Path("/proc")
 _GROUP = Path("/sys/fs/cgroup")
 _UNLIMITED = 1 << 60  # version 1 of control groups writes a number near 2^63 for no limit
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use; all of the machine where the system does not report it."""
+    allowed = getattr(os, "sched_getaffinity", None)  # macOS and Windows have none
+    return os.cpu_count() or 1 if allowed is None else len(allowed(0))
 
 
 def free_bytes() -> int | None:

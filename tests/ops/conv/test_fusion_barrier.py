@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.ops.fusion_barrier import run_isolated
+from sbpjax._core.ops.conv.cpu import run_isolated
 
 
 def long_sum(x):

@@ -1,4 +1,4 @@
-"""Op table: tensor methods that are also functions: ``sbpjax.detach(x)`` is ``x.detach()``."""
+"""Op table: functions and tensor methods without an op: storage, types, devices, threads, precision, determinism."""
 
 from __future__ import annotations
 
@@ -23,3 +23,14 @@ custom(
     own="refuse_sparse",
 )
 custom("Tensor.geometric_ Tensor.log_normal_ Tensor.apply_ Tensor.map_ Tensor.map2_", "sbpjax._core.functions.filling")
+
+SETTINGS = "sbpjax._core.functions.settings"
+
+custom("set_default_tensor_type typename convert_oneflow_dtype_to_numpy_dtype", SETTINGS)
+custom("dtypes", SETTINGS, own="all_dtypes")
+custom("set_default_device get_default_device", SETTINGS)
+custom("get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads", SETTINGS)
+custom("set_float32_matmul_precision get_float32_matmul_precision set_flush_denormal", SETTINGS)
+custom("use_deterministic_algorithms are_deterministic_algorithms_enabled", SETTINGS)
+custom("is_deterministic_algorithms_warn_only_enabled", SETTINGS)
+custom("tensor_buffer_to_tensor tensor_to_tensor_buffer gen_tensor_buffer", SETTINGS)
