@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def loaded(name):
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # its dataclasses look there
     spec.loader.exec_module(module)
     return module
 
