@@ -159,25 +159,31 @@ class Snapshots:
         partial = piece.with_suffix(".partial")
         try:
             values = [(number, start, np.asarray(value)) for number, start, value in parts]
-            # All processes have taken this step, so they have begun this snapshot or are about to, and have completed
-            # the one before the last.
-            for old in self._written[:-KEPT]:
-                self._remove_piece(old, f"{rank:05d}")
             if len(self._written) == KEPT and rank == self.host_ranks[0]:
                 for other in [n for n in self._names() if int(n.rpartition(".")[2]) < self.epoch]:
                     shutil.rmtree(self.folder / other, ignore_errors=True)
             for leftover in (partial, piece):
                 shutil.rmtree(leftover, ignore_errors=True)
-            size, free = sum(value.nbytes for _, _, value in values), shutil.disk_usage(self.folder).free
+            # All processes have taken this step, so they have begun this snapshot or are about to, and have completed
+            # the one before the last. The piece before that gives its files to the new one.
+            reused, olds, self._written = 0, self._written[:-KEPT], self._written[-KEPT:]
+            piece.parent.mkdir(exist_ok=True, mode=0o700)
+            for old in olds:
+                shutil.rmtree(partial, ignore_errors=True)
+                (self.folder / old / piece.name).rename(partial)
+                (partial / manifest.CHECKSUMS).unlink()
+                reused = (partial / blocks.names(rank)[0]).stat().st_size
+                self._remove_piece(old, piece.name)
+            size, free = sum(value.nbytes for _, _, value in values), shutil.disk_usage(self.folder).free + reused
             if size > free:  # without filling the memory first, which other programs need
                 raise OSError(errno.ENOSPC, f"{size / 2**20:,.0f} MB into {free / 2**20:,.0f} MB that are free")
-            (partial / blocks.ARRAYS).mkdir(parents=True, mode=0o700)
+            (partial / blocks.ARRAYS).mkdir(parents=True, exist_ok=True, mode=0o700)
             manifest.write_text(partial / manifest.STATE, facts)
             blocks.write(partial, rank, values)
             manifest.write(partial)
             partial.rename(piece)
             self.bytes = sum(file.stat().st_size for file in piece.rglob("*") if file.is_file())
-            self._written = [*self._written[-KEPT:], name]
+            self._written.append(name)
             if self._transfer is not None and self._is_divided:
                 self._transfer.send(self._addresses[self._neighbour], f"{name}/{rank:05d}")
             self.failure = None

@@ -19,8 +19,8 @@ EPOCH = Epoch(3, (Host(0, "a", "h0:1", 3), Host(4, "a", "h4:1", 2)), nonce="n", 
 def make(tmp_path):
     made = []
 
-    def start(text, lease_s=60.0, epoch=EPOCH):
-        words = ["--nproc_per_node", "2", "--no_python", "sh", "-c", f"cd {tmp_path}; {text}"]
+    def start(text, lease_s=60.0, epoch=EPOCH, options=()):
+        words = [*options, "--nproc_per_node", "2", "--no_python", "sh", "-c", f"cd {tmp_path}; {text}"]
         ranks = HostRanks(launch.parser().parse_args(words), b"k" * 32, 4)
         made.append(ranks)
         ranks.extend(time.monotonic() + lease_s)
@@ -52,6 +52,13 @@ def test_environment(make, tmp_path, monkeypatch):
     assert len(first) == 65 and first == (tmp_path / "secret4").read_text()
     other = Epoch(4, EPOCH.hosts, nonce="n", master=EPOCH.master)
     assert wait(make(text, epoch=other)) is None and (tmp_path / "secret3").read_text() != first
+
+
+def test_ranks_have_the_absolute_paths_of_the_files_of_tls(make, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--tls_cert", "host.pem", "--tls_key", "host.key", "--tls_ca", "/ca/job.pem")
+    assert wait(make("echo $SBPJAX_JOB_TLS > tls$RANK", options=options)) is None
+    assert (tmp_path / "tls3").read_text() == f"{tmp_path}/host.pem:{tmp_path}/host.key:/ca/job.pem\n"
 
 
 def test_ranks_and_their_children_end_when_the_lease_is_not_extended(make, tmp_path):

@@ -90,28 +90,43 @@ class Filler(Hook):
             room.unlink()
 
 
-@pytest.mark.parametrize(("left", "why"), [(0, "into 0 MB that are free"), (8192, "No space left on device")])
-def test_training_goes_on_when_the_memory_is_full(left, why, tmp_path, monkeypatch, caplog):
-    memory = tmp_path / "memory"
-    memory.mkdir(mode=0o700)
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", memory], capture_output=True)
-    if mounted.returncode:
+@pytest.fixture
+def small_memory(tmp_path, monkeypatch):
+    """Mount a file system of 256 KB for snapshots."""
+    folder = tmp_path / "memory"
+    folder.mkdir(mode=0o700)
+    options = ["-t", "tmpfs", "-o", "size=256k,mode=700"]
+    if subprocess.run(["mount", *options, "tmpfs", folder], capture_output=True).returncode:
         pytest.skip("mounting a small file system needs root")
-    try:
-        monkeypatch.setenv("SBPJAX_SNAPSHOT_DIR", str(memory))
-        monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
-        made = make(tmp_path / "run", Filler(memory, 2, 5, left), Death(7), steps=8, schedule=None)
-        with pytest.raises(KeyboardInterrupt):
-            made.fit()
-        assert generations(memory) == ["step_000000001.0", "step_000000005.0", "step_000000006.0"]
-        assert not list(memory.rglob("*.partial"))
-        said = [record.getMessage() for record in caplog.records if "snapshot" in record.getMessage()]
-        assert len(said) == 2 and why in said[0], said
-        assert said[1] == "snapshots can be written again"
-        resumed = make(tmp_path / "run", steps=8, schedule=None)
-        assert resumed.resume() and resumed.step == 6
-    finally:
-        subprocess.run(["umount", memory], check=True)
+    monkeypatch.setenv("SBPJAX_SNAPSHOT_DIR", str(folder))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def logged(caplog):
+    return [record.getMessage() for record in caplog.records if "snapshot" in record.getMessage()]
+
+
+@pytest.mark.parametrize(("left", "why"), [(0, "into 0 MB that are free"), (8192, "No space left on device")])
+def test_training_goes_on_when_the_memory_is_full(left, why, tmp_path, small_memory, caplog):
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "run", Filler(small_memory, 2, 5, left), Death(7), steps=8, schedule=None).fit()
+    assert generations(small_memory) == ["step_000000001.0", "step_000000005.0", "step_000000006.0"]
+    assert not list(small_memory.rglob("*.partial"))
+    failed, works = logged(caplog)
+    assert why in failed and works == "snapshots can be written again"
+    resumed = make(tmp_path / "run", steps=8, schedule=None)
+    assert resumed.resume() and resumed.step == 6
+
+
+def test_a_snapshot_takes_the_memory_of_an_old_one(tmp_path, small_memory, caplog):
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "run", Filler(small_memory, 5, 0, 0), Death(8), steps=9, schedule=None).fit()
+    assert generations(small_memory) == ["step_000000005.0", "step_000000006.0", "step_000000007.0"]
+    assert not logged(caplog)
+    resumed = make(tmp_path / "run", steps=9, schedule=None)
+    assert resumed.resume() and resumed.step == 7
 
 
 @pytest.mark.exhaustive
