@@ -136,20 +136,60 @@ def prepare_lapack() -> None:
     _lapack.prepare_lapack_call("getrf_ffi", _np.dtype(_np.float32))
 
 
-_symbolic_traces = _threading.RLock()
+_replacing = _threading.Lock()
+_replaced: dict[tuple, tuple] = {}
 
 
 @_contextlib.contextmanager
+def replaced_in_thread(module, name: str, make):
+    """Replace a function of JAX for the calls of this thread, while the block runs.
+
+    The module's function is JAX's own again after the last such block. Other threads call JAX's in the meantime.
+
+    Args:
+        module: the module of JAX.
+        name: the function's name in it, under which JAX calls it.
+        make: takes JAX's function, and returns the one of this thread.
+    """
+    thread, key = _threading.get_ident(), (module.__name__, name)
+    with _replacing:
+        if key not in _replaced:
+            original, functions = _replaced[key] = getattr(module, name), {}
+
+            def dispatch(*args, **options):
+                return functions.get(_threading.get_ident(), original)(*args, **options)
+
+            setattr(module, name, dispatch)
+        original, functions = _replaced[key]
+        before = functions.get(thread)
+        functions[thread] = make(original)
+    try:
+        yield
+    finally:
+        with _replacing:
+            if before is not None:
+                functions[thread] = before
+            elif functions.pop(thread) and not functions:
+                setattr(module, name, original)
+                del _replaced[key]
+
+
+def skip_cache(client) -> None:
+    """Keep programs of a client's runtime, as of compile-only ones, out of JAX's cache on disk."""
+    runtime = client.runtime_type
+    if runtime not in compilation_cache._UNSUPPORTED_RUNTIMES:
+        compilation_cache._UNSUPPORTED_RUNTIMES.add(runtime)
+        compilation_cache.logger.addFilter(lambda record: record.args != (runtime,))  # JAX warns at each program
+
+
 def without_cycles():
-    """Trace with symbolic dims, and leave no reference cycles behind.
+    """Trace with symbolic dims in the ``with`` block, and leave no reference cycles behind.
 
     For each symbolic dim JAX raises an error that refers to its own frame, and so to the frames of all callers: their
     arrays would live until the garbage is collected. Here such a dim is returned before that.
     """
-    with _symbolic_traces:
-        canonicalize = core._canonicalize_dimension
-        core._canonicalize_dimension = lambda dim: dim if is_symbolic_dim(dim) else canonicalize(dim)
-        try:
-            yield
-        finally:
-            core._canonicalize_dimension = canonicalize
+
+    def make(canonicalize):
+        return lambda dim: dim if is_symbolic_dim(dim) else canonicalize(dim)
+
+    return replaced_in_thread(core, "_canonicalize_dimension", make)

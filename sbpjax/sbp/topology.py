@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sbpjax._core.jax_private import compilation_cache
+from sbpjax._core.jax_private import skip_cache
 from sbpjax._core.runtime.extras import pip_install
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax.errors import PlacementError
@@ -134,7 +134,7 @@ def devices(name: str) -> tuple:
     else:
         known = ", ".join([*GPUS, *_TPU])
         raise _error(name, f"kind {kind!r}", f"a topology is kind:size, the kind one of {known}")
-    _leave_out_of_cache()
+    skip_cache(found[0].client)  # JAX 0.10 writes their programs, and then warns that it cannot read them back
     return tuple(found)
 
 
@@ -258,18 +258,3 @@ def _missing(name: str, wheel: str, label: str) -> PlacementError:
         f"programs for absent devices are compiled by {label}, which is in {wheel} (the extra `aot`)",
         pip_install("aot"),
     )
-
-
-@functools.cache
-def _leave_out_of_cache() -> None:
-    """Keep programs for absent devices out of JAX's cache on disk.
-
-    JAX 0.10 files them, and then fails to read them back, with a warning: a compile-only client cannot load a program.
-    """
-    before = compilation_cache.is_cache_used
-
-    # Goes when JAX leaves programs of compile-only clients out of its cache.
-    def is_cache_used(backend) -> bool:
-        return type(backend).__name__ != "CompileOnlyPyClient" and before(backend)
-
-    compilation_cache.is_cache_used = is_cache_used

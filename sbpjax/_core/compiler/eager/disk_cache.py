@@ -32,8 +32,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.jax_private import compilation_cache, prepare_lapack
 from sbpjax._core.jax_private import config as _config
+from sbpjax._core.jax_private import prepare_lapack
 from sbpjax._core.planner import disk
 from sbpjax._core.programs.rules import names
 from sbpjax._core.runtime.lazy_module import LazyModule
@@ -202,23 +202,8 @@ def _prune(folder: pathlib.Path) -> None:
 # ---------------------------------------------------------------------------------------------------------- programs
 
 
-def compile_uncached(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
-    """Compile a program past JAX's own cache.
-
-    Programs that jaxlib 0.10 has read from there are filed again without their functions, and fail with NOT_FOUND.
-    """
-    before = compilation_cache.is_cache_used
-    # No public switch turns JAX's cache off for one compilation (jax 0.10). Goes when jaxlib can file such programs
-    # again.
-    compilation_cache.is_cache_used = lambda backend: False
-    try:
-        return lowered.compile()
-    finally:
-        compilation_cache.is_cache_used = before
-
-
 def serialize_program(compiled: jax.stages.Compiled) -> tuple | None:
-    """Return the serialized form of a program of `compile_uncached`, None if there is none."""
+    """Return the serialized form of a program of `compilation_cache.compile_uncached`, None if there is none."""
     try:
         return executables.serialize(compiled)
     except Exception as error:  # programs over large constants or host callbacks, by several classes of errors

@@ -21,7 +21,7 @@ from sbpjax._core.planner import Plan, disk, plan_one
 from sbpjax._core.programs.normalise import normalise
 from sbpjax._core.runtime import collective_trace, sizes
 from sbpjax._core.runtime.ambient_mesh import evaluate_global, hide_mesh, jit_without_mesh
-from sbpjax._core.runtime.compilation_cache import compile_cached
+from sbpjax._core.runtime.compilation_cache import compile_cached, compile_uncached
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax._core.runtime.processes import raise_for_ranks
 from sbpjax.errors import MixedTensorError
@@ -382,7 +382,7 @@ def compile_op(fn, static, arrays, layouts, placement=None, out_sbps=None, donat
     jitted = jit_without_mesh(spmd_function(plan, placement), donate_argnums=tuple(given.index(i) for i in donate))
     if key is not None:
         lowered = jitted.lower(*[_place_input(arrays[i], layouts[i], placement) for i in given])
-        compiled = disk_cache.compile_uncached(lowered)
+        compiled = compile_uncached(lowered)
         program = disk_cache.serialize_program(compiled)
         if program is not None:
             disk_cache.store(key, (program, [(x.codes, x.shape, x.dtype) for x in out]))

@@ -21,6 +21,7 @@ from sbpjax._core.ops.input_checks import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.compilation_cache import compile_uncached
 from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
 from sbpjax.sbp.abstract import of_aval
@@ -185,7 +186,7 @@ def _keep_program(op: Op, inputs: list, device):
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.
-            compiled = disk_cache.compile_uncached(Misses(op).jitted(inputs).lower(*inputs))
+            compiled = compile_uncached(Misses(op).jitted(inputs).lower(*inputs))
         found = disk_cache.serialize_program(compiled)
         if found is not None:
             disk_cache.store(on_disk, found)
