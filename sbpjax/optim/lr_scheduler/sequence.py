@@ -114,23 +114,23 @@ class SequentialLR(_Composed):
         self.interval_rescaling = rescaling
         super().__init__(optimizer, last_step, verbose, last_epoch=last_epoch)
 
-    def _turn(self, step: int) -> tuple[LRScheduler, int]:
+    def _current_scheduler(self, step: int) -> tuple[LRScheduler, int]:
         """Return the schedule that is active at a step, and the step in its own count."""
         index = bisect.bisect_right(self.milestones, step)
         begin = self.milestones[index - 1] if index and self.interval_rescaling[index - 1] else 0
         return self.schedulers[index], step - begin
 
     def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
-        scheduler, own = self._turn(step)
+        scheduler, own = self._current_scheduler(step)
         return scheduler.lr_at(base_lr, own, group)
 
     def options_at(self, step: int, group: int = 0) -> dict[str, Any]:
-        scheduler, own = self._turn(step)
+        scheduler, own = self._current_scheduler(step)
         return scheduler.options_at(own, group)
 
     def step(self, epoch: int | None = None) -> None:
         super().step(epoch)
-        scheduler, own = self._turn(self.last_step)
+        scheduler, own = self._current_scheduler(self.last_step)
         scheduler.last_step, scheduler.last_lr = own, list(self.last_lr)
 
 

@@ -143,7 +143,7 @@ def failing(helper):
     return [home for home, (row, _) in rows().items() if texts._uses(row.resolve(), helper)]
 
 
-@pytest.mark.parametrize("home", failing("_float_only"))
+@pytest.mark.parametrize("home", failing("_check_float_dtype"))
 def test_whole_numbers_are_refused(home):
     with pytest.raises(OpTypeError):
         result(home, (B,) * len(rows()[home][1].tensors), dtype=flow.int32)

@@ -101,7 +101,7 @@ _FAMILY_OF = {f"{module}.{name}": text for module, names, text in FAMILIES for n
 
 # Helpers called by the code of an op → the error, or the dtype of the result, that they imply.
 FAILURES = {
-    "_float_only": ("OpTypeError", "{0} is not floating point."),
+    "_check_float_dtype": ("OpTypeError", "{0} is not floating point."),
     "_not_bool": ("OpTypeError", "{0} is bool."),
     "same_dtype": ("OpTypeError", "the tensors have different dtypes."),
     "one": ("OpIndexError", "{0} has no such dim."),

@@ -18,7 +18,7 @@ from ..promote import BOOL, broadcast_to, cast, compute_dtype, is_float, promote
 from ..slopes import slopes, zero_unless, zero_where
 
 
-def _float_only(x, name: str):
+def _check_float_dtype(x, name: str):
     if not is_float(x.dtype):
         fail("type", f"{name}(x)", f"x of dtype {x.dtype}", "only floats are accepted", f"{name}(x.float())")
     return x
@@ -116,7 +116,7 @@ def leaky_relu(x, /, negative_slope: float = 0.01):
         >>> flow.nn.functional.leaky_relu(x)
         tensor([-0.0200,  0.0000,  1.5000])
     """
-    _float_only(x, "leaky_relu")
+    _check_float_dtype(x, "leaky_relu")
     return _pick(lax.gt(x, _number(0, x)), x, lax.mul(x, _number(negative_slope, x)))
 
 
@@ -137,7 +137,7 @@ def prelu(x, weight, /):
         >>> flow.nn.functional.prelu(flow.tensor([[-2.0, -4.0]]), flow.tensor([0.25, 0.5]))
         tensor([[-0.5000, -2.0000]])
     """
-    _float_only(x, "prelu")
+    _check_float_dtype(x, "prelu")
     if weight.ndim > 1:
         rule = f"Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
         fail("shape", "prelu(x, weight)", f"weight {weight.shape}", rule, "weight.flatten()")
@@ -170,7 +170,7 @@ def elu(x, /, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0):
         >>> flow.nn.functional.elu(x)
         tensor([-0.8647,  0.0000,  1.5000])
     """
-    _float_only(x, "elu")
+    _check_float_dtype(x, "elu")
 
     @_wide
     def formula(x):
@@ -222,7 +222,7 @@ def logsigmoid(x, /):
         >>> flow.nn.functional.logsigmoid(x)
         tensor([-2.1269, -0.6931, -0.2014])
     """
-    _float_only(x, "logsigmoid")
+    _check_float_dtype(x, "logsigmoid")
 
     @_wide
     def formula(x):
@@ -246,7 +246,7 @@ def softplus(x, /, beta: float = 1.0, threshold: float = 20.0):
         >>> flow.nn.functional.softplus(x)
         tensor([0.1269, 0.6931, 1.7014])
     """
-    _float_only(x, "softplus")
+    _check_float_dtype(x, "softplus")
 
     @_wide
     def formula(x):
@@ -272,7 +272,7 @@ def silu(x, /):
         >>> flow.nn.functional.silu(x)
         tensor([-0.2384,  0.0000,  1.2264])
     """
-    _float_only(x, "silu")
+    _check_float_dtype(x, "silu")
     return _wide(lambda x: lax.mul(x, lax.logistic(x)))(x)
 
 
@@ -284,7 +284,7 @@ def mish(x, /):
         >>> flow.nn.functional.mish(x)
         tensor([-0.2525,  0.0000,  1.4034])
     """
-    _float_only(x, "mish")
+    _check_float_dtype(x, "mish")
     return _wide(lambda x: lax.mul(x, lax.tanh(softplus(x))))(x)
 
 
@@ -303,7 +303,7 @@ def gelu(x, /, approximate: str = "none"):
         >>> flow.nn.functional.gelu(x)
         tensor([-0.0455,  0.0000,  1.3998])
     """
-    _float_only(x, "gelu")
+    _check_float_dtype(x, "gelu")
     if approximate not in ("none", "tanh"):
         fail(
             "value", f"gelu(approximate={approximate!r})", f"x {x.shape}", "approximate is 'none' or 'tanh'", "gelu(x)"
@@ -324,7 +324,7 @@ def gelu(x, /, approximate: str = "none"):
 
 def quick_gelu(x, /):
     """Return x * sigmoid(1.702 * x)."""
-    _float_only(x, "quick_gelu")
+    _check_float_dtype(x, "quick_gelu")
     return lax.mul(x, lax.logistic(lax.mul(x, _number(1.702, x))))
 
 
@@ -336,7 +336,7 @@ def hardsigmoid(x, /):
         >>> flow.nn.functional.hardsigmoid(x)
         tensor([0.1667, 0.5000, 0.7500])
     """
-    _float_only(x, "hardsigmoid")
+    _check_float_dtype(x, "hardsigmoid")
     return _hardsigmoid(x)
 
 
@@ -361,7 +361,7 @@ def hardswish(x, /):
         >>> flow.nn.functional.hardswish(x)
         tensor([-0.3333,  0.0000,  1.1250])
     """
-    _float_only(x, "hardswish")
+    _check_float_dtype(x, "hardswish")
     return _wide(_hardswish)(x)
 
 
@@ -431,7 +431,7 @@ def _shift_by_max(x, dim: int):
 def _prepare_input(x, dim, dtype, name: str):
     if dtype is not None:
         x = cast(x, dtype)
-    _float_only(x, name)
+    _check_float_dtype(x, name)
     return x, one((0 if x.ndim in (0, 1, 3) else 1) if dim is None else dim, x.ndim, name)
 
 

@@ -67,7 +67,7 @@ def nansum(x, /, dim=None, keepdim: bool = False, dtype=None):
     return sum(x, dim=dim, keepdim=keepdim, dtype=dtype)
 
 
-def _float_only(x, name: str) -> None:
+def _check_float_dtype(x, name: str) -> None:
     if not is_float(x.dtype):
         rule = f"Can only calculate the {name} of floating types. It got {x.dtype}"
         fail("type", f"{name}(x)", f"x of dtype {x.dtype}", rule, f"{name}(x.float())")
@@ -84,7 +84,7 @@ def mean(x, /, dim=None, keepdim: bool = False, dtype=None):
         [2.0, 3.0]
     """
     x = x if dtype is None else cast(x, dtype)
-    _float_only(x, "mean")
+    _check_float_dtype(x, "mean")
     axes = several(dim, x.ndim, "mean")
     wide = compute_dtype(x.dtype)
     count = math.prod(x.shape[d] for d in axes)
@@ -336,7 +336,7 @@ def hash_tensor(x, /, dim=(), keepdim: bool = False, mode: int = 0):
 
 def _moments(x, dim, correction: float, name: str):
     """Return (mean, variance) with the dims kept, in the accumulation dtype, and the axes."""
-    _float_only(x, name)
+    _check_float_dtype(x, name)
     axes = several(dim, x.ndim, name)
     x = cast(x, compute_dtype(x.dtype))
     if x.dtype.kind != "c":
@@ -461,7 +461,7 @@ def norm(x, /, p: float | str = 2.0, dim=None, keepdim: bool = False, dtype=None
         dtype: cast to it first.
     """
     x = x if dtype is None else cast(x, dtype)
-    _float_only(x, "norm")
+    _check_float_dtype(x, "norm")
     order = 2.0 if p == "fro" else p
     if isinstance(order, str):
         fail("value", f"norm(p={p!r})", f"x {x.shape}", "p is a number, inf, -inf or 'fro'", "norm(x, p=2)")

@@ -146,7 +146,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
         ctx._autocast = casting if cast_inputs is None else None
         if casting is None or cast_inputs is None:
             return fwd(ctx, *args, **kwargs)
-        args, kwargs = _all_cast((args, kwargs), casting, cast_inputs)
+        args, kwargs = _cast_all((args, kwargs), casting, cast_inputs)
         with use_casting(None):
             return fwd(ctx, *args, **kwargs)
 
@@ -174,13 +174,13 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Callable:
     return wrapper
 
 
-def _all_cast(value: Any, casting: Casting, dtype: dtypes.dtype) -> Any:
+def _cast_all(value: Any, casting: Casting, dtype: dtypes.dtype) -> Any:
     if isinstance(value, Tensor):
         return casting.cast(value, dtype)
     if isinstance(value, dict):
-        return {k: _all_cast(v, casting, dtype) for k, v in value.items()}
+        return {k: _cast_all(v, casting, dtype) for k, v in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(_all_cast(v, casting, dtype) for v in value)
+        return type(value)(_cast_all(v, casting, dtype) for v in value)
     return value
 
 
