@@ -36,37 +36,44 @@ ABOUT = {
     "navit_model": "NaViT on images of several sizes, three steps",
     "denoising_diffusion": "UNet on noise, three steps; predictions",
     "fairscale_layers": "parallel embedding and linear layers, three steps",
+    "kornia_operators": "filters, colors, warps, a loss, and their gradients",
+    "monai_unet": "U-Net with Dice loss, three steps; sliding windows, Dice metric",
+    "metric_learning": "ten losses with gradients, two miners",
+    "gaussian_process": "an exact Gaussian process, five steps; predictions",
+    "scikit_learn_search": "an estimator with a schedule, and a search over sizes",
     "trl_trainers": "trainers import; log probabilities and entropies",
 }
 HEAD = """# Libraries of PyTorch that run
 
-These libraries run under `python -m sbpjax.run --as torch` as pip installs them, nothing changed. Each row is a small
-program with the same weights and inputs as in PyTorch 2.13; the difference is the largest one of all its numbers,
-relative above 1. The programs run in an environment without PyTorch, and beside PyTorch for CPUs; {tolerance:g} is
-allowed. The last column has the CPU seconds of the first two training steps of a program's models, compiling included,
-and PyTorch's in brackets.
+The libraries below run unmodified under `python -m sbpjax.run --as torch`, in the versions that pip installs. Each row
+is a small program, run with the same weights and inputs in PyTorch 2.13 and here. The two middle columns have the
+largest difference between the numbers of both runs, absolute for numbers up to 1 and relative above: in an environment
+without PyTorch, and in one with PyTorch for CPUs. Differences up to {tolerance:g} pass. The last column has the CPU
+seconds of the first two training steps of a program's models, compilation included, and PyTorch's in brackets; it is
+empty where they are not measured.
 
 """
 TAIL = """
-Ten of these models give their eager losses, to 1e-6, under `torch.compile`, in an `nn.Graph`, and in one over eight
-devices, for which `model.to_global(placement, sbp.broadcast)` is all that changes: BERT, Llama, T5, ViT, CaiT, MaxViT,
-ResNet, ConvNeXt, Whisper and the UNet of diffusers.
+Ten of these models have the same losses, to 1e-6, in eager mode, under `torch.compile`, in an `nn.Graph` on one device
+and in one on eight: BERT, Llama, T5, ViT, CaiT, MaxViT, ResNet, ConvNeXt, Whisper and the UNet of diffusers. The only
+change for eight devices is `model.to_global(placement, sbp.broadcast)`.
 
 ## A library with CUDA kernels of its own
 
 The kernels of flash-attn and xformers are compiled against PyTorch's runtime and cannot run in XLA: importing
 `flash_attn_2_cuda` or `xformers.ops` raises an `ImportError` that says so. Use
-`torch.nn.functional.scaled_dot_product_attention`, which does not keep the scores, and `attn_implementation="sdpa"` in
-transformers. bitsandbytes can be imported, so that peft runs beside it; instead of its 8-bit layers use
-[int8 engines](../how_to/engines.md).
+`torch.nn.functional.scaled_dot_product_attention`, which does not store the scores, and `attn_implementation="sdpa"` in
+transformers. bitsandbytes can be imported, because peft imports it; use [int8 engines](../how_to/engines.md) instead of
+its 8-bit layers. `torch.fx` is not available: e3nn, which builds its modules as fx graphs, stops at import. Pyro needs
+all of PyTorch's distributions; use NumPyro, [through wrap_jax](../how_to/flax_and_jax.md).
 
 ## When a library does not run
 
-Run it with `python -m sbpjax.run --as torch --verbose script.py`, and report the library and its version, the last
-error with `SBPJAX_FULL_TRACEBACK=1`, and the smallest script that shows it. A name of PyTorch that is missing
+Run it with `python -m sbpjax.run --as torch --verbose script.py`. Report the library and its version, the last error
+under `SBPJAX_FULL_TRACEBACK=1`, and the smallest script that shows it. A name of PyTorch that is missing
 raises an error when it is used: a library that only mentions it is imported.
 
-The rows are written by `python -m tests.compat.libraries.run --results free` in an environment with
+To regenerate the table, run `python -m tests.compat.libraries.run --results free` in an environment with
 `requirements-demo.lock` and `requirements-libraries.lock`, `--results beside` in one with PyTorch, and
 `python -m tests.compat.libraries.page`.
 """

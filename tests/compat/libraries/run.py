@@ -48,6 +48,11 @@ PROGRAMS = {
     "navit_model": ("repositories", "vit-pytorch"),
     "denoising_diffusion": ("repositories", "denoising-diffusion-pytorch"),
     "fairscale_layers": ("repositories", "fairscale"),
+    "kornia_operators": ("wider", "kornia"),
+    "monai_unet": ("wider", "monai"),
+    "metric_learning": ("wider", "pytorch-metric-learning"),
+    "gaussian_process": ("wider", "gpytorch"),
+    "scikit_learn_search": ("wider", "skorch"),
 }
 
 
