@@ -7,6 +7,7 @@ of each input), the rule that was broken, with numbers, and one line that fixes 
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import functools
 import os
@@ -57,8 +58,8 @@ def warn(text: str, category: type[Warning] = UserWarning) -> None:
 
 @functools.lru_cache(4096)  # files of a program: tracing looks one up for each equation
 def is_library_file(filename: str) -> bool:
-    """Return whether a file belongs to sbpjax or to one of its dependencies."""
-    return is_own_file(filename) or _is_dependency(filename)
+    """Return whether a file belongs to sbpjax, to a dependency, or to contextlib, whose decorators they use."""
+    return is_own_file(filename) or _is_dependency(filename) or filename == contextlib.__file__
 
 
 def is_own_file(filename: str) -> bool:

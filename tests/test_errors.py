@@ -359,3 +359,10 @@ def test_a_warning_names_the_users_line(call):
 def test_only_errors_chooses_the_line_of_a_warning():
     calls = [f for f in (ROOT / "sbpjax").rglob("*.py") if "warnings.warn" in f.read_text()]
     assert calls == [Path(errors.__file__)]
+
+
+def test_errors_of_eager_ops_name_the_line_of_the_user():
+    """Their programs are made inside context managers used as decorators, which have frames in contextlib."""
+    x = flow.ones(2, 3)
+    with pytest.raises(flow.errors.OpError, match=rf"test_errors\.py:{sys._getframe().f_lineno + 1}\)"):
+        x @ x
