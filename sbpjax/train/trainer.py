@@ -38,7 +38,7 @@ from sbpjax.errors import PlacementError, TrainError, nearest
 from sbpjax.models import Parallel
 from sbpjax.models.parallelize import Sharding, sharding_of
 
-from . import batches
+from . import batches, optimizer_options
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens
 from .compressed_gradients import CompressedGradients
 from .disk import run_on_rank_0
@@ -146,6 +146,7 @@ class Trainer:
         self.optimizer: optim.Optimizer = (
             optimizer if isinstance(optimizer, optim.Optimizer) else optimizer(parameter_groups(model))
         )
+        self._made_with = self._made_before = optimizer_options.made_with(self.optimizer)
         self.schedule = schedule if schedule is None or hasattr(schedule, "step") else self._make_lambda_lr(schedule)
         self.guard = self._guard() if guard is None else guard or None
         check = None if loss is not None else getattr(model, "check_batch", None)
@@ -360,7 +361,8 @@ class Trainer:
     def resume(self, step: int | None = None) -> bool:
         """Restore the latest checkpoint of `out`, or a later snapshot; return whether there is one.
 
-        All processes call it.
+        All processes call it. Options of the optimizer that were changed since the checkpoint (``lr``,
+        ``weight_decay``) are taken as this run has them; the others keep their values at the checkpoint's step.
 
         Args:
             step: the step of another checkpoint instead.
@@ -376,9 +378,13 @@ class Trainer:
         if self.out is not None and not (self.out / "checkpoints").exists() and snapshots is None:
             return False
         manager = hook.manager(self)
-        if snapshots is not None and step is None and snapshots.restore(self, manager.latest() or 0):
-            return True
-        return manager.restore(step, into=self.state()) is not None
+        is_snapshot = snapshots is not None and step is None and snapshots.restore(self, manager.latest() or 0)
+        if not is_snapshot and manager.restore(step, into=self.state()) is None:
+            return False
+        changed = optimizer_options.take_changed(self.optimizer, self.schedule, self._made_before, self._made_with)
+        for line in changed:
+            self.write_text(f"changed since the checkpoint: {line}")
+        return True
 
 
 class _Position:
@@ -394,12 +400,14 @@ class _Position:
             "data": trainer.loader.state_dict(),
             "random": flow.get_rng_state().tolist(),
             "metrics": dict(trainer.metrics),
+            "optimizer": trainer._made_with,
             "hooks": {hook.name: state for hook in trainer.hooks if (state := hook.state_dict())},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         trainer = self.trainer
         trainer.step, trainer.metrics = state["step"], dict(state["metrics"])
+        trainer._made_before = state.get("optimizer", [])
         trainer.loader.load_state_dict(state["data"])
         flow.set_rng_state(flow.tensor(np.array(state["random"])))
         for hook in trainer.hooks:

@@ -73,13 +73,13 @@ def trainer(out=None, *, steps=6, drop=0.0, data=None, options=None, writers=Non
     chosen = {
         "parallel": models.Parallel(device="cpu"),
         "batch_size": 8,
+        "optimizer": functools.partial(optim.AdamW, lr=1e-2, weight_decay=0.1),
         "schedule": optim.lr_scheduler.warmup_cosine(2, steps, final=0.1),
         "log_every": 1,
         "sharding": TOWER,
     } | chosen
     return Trainer(
         model=Tower(drop),
-        optimizer=functools.partial(optim.AdamW, lr=1e-2, weight_decay=0.1),
         data=Points(40) if data is None else data,
         max_steps=steps,
         out=out,
