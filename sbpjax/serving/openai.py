@@ -14,8 +14,11 @@ requests beyond the engine's queue are answered by 429 at once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
+import socket
 import sys
 import time
 import uuid
@@ -27,7 +30,7 @@ from typing import Any
 from sbpjax import models, nn
 from sbpjax.errors import BusyError, SbpjaxError, ServingError
 from sbpjax.train.data import read_tokenizer
-from sbpjax.utils.host import LazyModule, command_parser, pip_install
+from sbpjax.utils.host import LazyModule, command_parser, pip_install, show_progress
 
 from .generation import GenerationEngine, Stream
 from .http import RequestError, has_token, limited_protocol, raise_file_limit, read_body
@@ -195,8 +198,8 @@ class Endpoint:
             ("temperature", lambda v: type(v) in (int, float) and 0 <= v <= 100, "a number from 0"),
             ("stream", lambda v: type(v) is bool, "a bool"),
             ("n", lambda v: v == 1, "1: send several requests for several answers"),
-            ("top_p", lambda v: v == 1, "1: temperature alone is supported"),
-            ("stop", lambda v: v in (None, []), "left out: answers end at the tokenizer's end token"),
+            ("top_p", lambda v: v == 1, "1: of the sampling options only temperature is supported"),
+            ("stop", lambda v: v in (None, []), "not supported: answers end at the tokenizer's end token"),
             ("echo", lambda v: v is False, "false"),
         ):
             if name in payload and not fits(payload[name]):
@@ -290,6 +293,14 @@ def _error(status: int, message: str) -> Any:
     return responses.JSONResponse({"error": {"message": message, "type": kind, "code": status}}, status)
 
 
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        rule = "the address is one of this machine, and the port is free"
+        raise ServingError(f"listening on {host}:{port}", str(error), rule, f"--port {port + 1}") from None
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a model of a Hugging Face folder."""
     parser = command_parser("sbpjax.serving.openai")
@@ -314,36 +325,41 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--private-key", help="for TLS")
     options = parser.parse_args(arguments)
     try:
-        model = models.from_pretrained(options.directory)
-        if options.int8:
-            nn.utils.quantize_weights(model)
-        if options.tensor_parallel > 1:
-            models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
-        encode = decode = None
-        limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
-        if options.tokenizer:
-            tokenizer = read_tokenizer(options.tokenizer)
-            # Of the tokenizer's ways only those for batches let other threads run.
-            encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
-            limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
-        engine = GenerationEngine(
-            model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
-        )
         name = options.name or Path(options.directory).resolve().name
+        with show_progress(f"{name}: loading the model"):
+            model = models.from_pretrained(options.directory)
+            if options.int8:
+                nn.utils.quantize_weights(model)
+            if options.tensor_parallel > 1:
+                models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
+            encode = decode = None
+            limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
+            if options.tokenizer:
+                tokenizer = read_tokenizer(options.tokenizer)
+                # Of the tokenizer's ways only those for batches let other threads run.
+                encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
+                limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
+            engine = GenerationEngine(
+                model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
+            )
         app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
-        with engine:
+        config = uvicorn.Config(
+            app,
+            host=options.host,
+            port=options.port,
+            log_level="warning",
+            ssl_certfile=options.certificate,
+            ssl_keyfile=options.private_key,
+            timeout_keep_alive=30,
+            http=limited_protocol(max_connections=raise_file_limit(options.max_connections + 128)),
+        )
+        with _listen(options.host, options.port) as listener, engine:
             scheme = "https" if options.certificate else "http"
             print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)
-            uvicorn.run(
-                app,
-                host=options.host,
-                port=options.port,
-                log_level="warning",
-                ssl_certfile=options.certificate,
-                ssl_keyfile=options.private_key,
-                timeout_keep_alive=30,
-                http=limited_protocol(max_connections=raise_file_limit(options.max_connections + 128)),
-            )
+            signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all requests are answered
+            with contextlib.suppress(KeyboardInterrupt):
+                uvicorn.Server(config).run(sockets=[listener])
+            print(f"{name} ends: all requests are answered", flush=True)
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 

@@ -39,7 +39,7 @@ def format_modelled_time(trainer: Trainer) -> str:
     step_s = modelled_s(trainer)
     if step_s is None:
         return "modelled step time: there is no plan for one device, nor for the stages of a pipeline"
-    found = f"modelled step time {step_s * 1e3:,.4g} ms"
+    found = f"modelled step time {f'{step_s:,.2f} s' if step_s >= 1 else f'{step_s * 1e3:,.4g} ms'}"
     peak = peak_flops(trainer)
     if peak is None:
         return f"{found}; no MFU: the peak of {trainer.parallel.placement.type} is not known"

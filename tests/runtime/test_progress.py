@@ -41,8 +41,8 @@ def shown(display, work, end_s, each=lambda now_s: None):
 def test_log_gets_a_line_after_5_s_and_every_30_s():
     stream = Stream(False)
     shown(progress._File(stream), Progress("Trainer_0.build: compiling"), 70.25)
-    seconds = ["5", "35", "65", "70.2"]
-    assert stream.getvalue().splitlines() == [f"Trainer_0.build: compiling for {s} s" for s in seconds]
+    seconds = ["5 s", "35 s", "65 s", "70.2 s, done"]
+    assert stream.getvalue().splitlines() == [f"Trainer_0.build: compiling for {s}" for s in seconds]
 
 
 def test_line_of_a_log_has_the_share_and_the_detail():
@@ -51,7 +51,7 @@ def test_line_of_a_log_has_the_share_and_the_detail():
     assert stream.getvalue().splitlines() == [
         "preprocessing to data/docs: 25 %, 5 documents, 5 s",
         "preprocessing to data/docs: 50 %, 35 documents, 35 s",
-        "preprocessing to data/docs: 75 %, 36 documents, 36.0 s",
+        "preprocessing to data/docs: 75 %, 36 documents, 36.0 s, done",
     ]
 
 

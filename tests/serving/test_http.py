@@ -52,7 +52,9 @@ def served(tmp_path_factory):
         assert process.poll() is None, (folder / "log").read_text()[-3000:]
     finally:
         process.terminate()
-        process.wait(40)
+        status = process.wait(40)
+    log = (folder / "log").read_text()
+    assert status == 0 and "answers at http://127.0.0.1" in log and log.endswith("ends: all requests are answered\n")
 
 
 def timed(port, payload=None, path="/v1/completions"):

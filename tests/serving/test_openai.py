@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import socket
 
 import pytest
 
@@ -167,3 +168,11 @@ def test_a_tokenizer_that_cannot_be_read_ends_the_command_in_words(content, tmp_
         (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(SystemExit, match=r"(?s)DataError: read_tokenizer.*tokenizer.json.*fix: "):
         main([str(tmp_path), "--tokenizer", str(tmp_path / "tokenizer.json")])
+
+
+def test_a_port_in_use_ends_the_command_before_it_says_that_it_answers(tmp_path, capfd):
+    save_pretrained(made("gpt2"), tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(SystemExit) as ended:
+        main([str(tmp_path), "--port", str(other.getsockname()[1])])
+    assert "already in use" in ended.value.code and "--port " in ended.value.code
+    assert "answers at" not in capfd.readouterr().out

@@ -2,6 +2,7 @@
 
     Trainer_0.build: compiling for 12 s
     saving runs/gpt: 35 %, 12 s
+    saving runs/gpt: 100 %, 31.4 s, done
 
     with show_progress("saving runs/gpt", total=size) as progress:
         for block in blocks:
@@ -44,11 +45,12 @@ class Progress:
     Attributes:
         done: the amount that is done.
         detail: further text.
+        outcome: how it ended, for the last line.
     """
 
     def __init__(self, text: str, total: int | None = None) -> None:
         self.text, self.total = text, total
-        self.done, self.detail = 0, ""
+        self.done, self.detail, self.outcome = 0, "", "done"
 
     def advance(self, amount: int, detail: str = "") -> None:
         """Count some of the work as done."""
@@ -168,6 +170,9 @@ def show_progress(text: str, total: int | None = None) -> Iterator[Progress]:
     thread.start()
     try:
         yield progress
+    except BaseException:
+        progress.outcome = "failed"
+        raise
     finally:
         done.set()
         thread.join()
@@ -196,4 +201,4 @@ def _show(
         display.write(progress.line(f"{clock() - start:.0f}", bar))
         if wait(display.every_s):
             break
-    display.end(progress.line(f"{clock() - start:.1f}", bar))
+    display.end(f"{progress.line(f'{clock() - start:.1f}', bar)}, {progress.outcome}")

@@ -70,7 +70,7 @@ class Log(Hook):
         self._select_first_function.numpy()
         seconds = time.perf_counter() - self._clock_s
         if seconds > _LONG_S:
-            trainer.write_text(f"the first step took {seconds:.0f} s; it is compiled, and the others are not")
+            trainer.write_text(f"the first step took {seconds:.0f} s, with compilation; later steps use its program")
         self._begin(trainer, trainer.step - 1)
 
     def _speed(self, trainer: Trainer, step: int) -> dict[str, float]:

@@ -50,7 +50,7 @@ def test_steps_are_timed_by_the_devices_and_not_by_the_host(monkeypatch):
         run.step += 1
         hook.after_step(run)
     hook.after_run(run)
-    assert lines == ["the first step took 0 s; it is compiled, and the others are not"]
+    assert lines == ["the first step took 0 s, with compilation; later steps use its program"]
     for step, last in ((4, 4), (8, 0)):
         assert found[step]["step_ms"] >= 19
         assert found[step]["eta_s"] == pytest.approx(last * found[step]["step_ms"] / 1e3)
