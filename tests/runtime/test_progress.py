@@ -72,7 +72,7 @@ def test_line_below_a_cell_stays_and_shows_the_total_time(monkeypatch):
         return handle
 
     shown(progress._Cell(display), Progress("planning"), 3.5)
-    assert found == ["planning for 2 s", "planning for 3 s", "planning for 3.5 s"]
+    assert found == ["planning for 2 s", "planning for 3 s", "planning for 3.5 s, done"]
 
 
 @pytest.mark.parametrize(("is_terminal", "end_s"), [(False, 4.9), (True, 1.9)])
