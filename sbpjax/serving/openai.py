@@ -293,12 +293,17 @@ def _error(status: int, message: str) -> Any:
     return responses.JSONResponse({"error": {"message": message, "type": kind, "code": status}}, status)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket of an address; it refuses connections until the server listens."""
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+        made.bind((host, port))
     except OSError as error:
+        made.close()
         rule = "the address is one of this machine, and the port is free"
         raise ServingError(f"listening on {host}:{port}", str(error), rule, f"--port {port + 1}") from None
+    return made
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -325,41 +330,46 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--private-key", help="for TLS")
     options = parser.parse_args(arguments)
     try:
-        name = options.name or Path(options.directory).resolve().name
-        with show_progress(f"{name}: loading the model"):
-            model = models.from_pretrained(options.directory)
-            if options.int8:
-                nn.utils.quantize_weights(model)
-            if options.tensor_parallel > 1:
-                models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
-            encode = decode = None
-            limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
-            if options.tokenizer:
-                tokenizer = read_tokenizer(options.tokenizer)
-                # Of the tokenizer's ways only those for batches let other threads run.
-                encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
-                limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
-            engine = GenerationEngine(
-                model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
+        with _bind(options.host, options.port) as listener:  # before the model is read, which takes longer
+            name = options.name or Path(options.directory).resolve().name
+            with show_progress(f"{name}: loading the model"):
+                model = models.from_pretrained(options.directory)
+                if options.int8:
+                    nn.utils.quantize_weights(model)
+                if options.tensor_parallel > 1:
+                    models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
+                encode = decode = None
+                limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
+                if options.tokenizer:
+                    tokenizer = read_tokenizer(options.tokenizer)
+                    # Of the tokenizer's ways only those for batches let other threads run.
+                    encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
+                    limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
+                engine = GenerationEngine(
+                    model,
+                    rows=options.rows,
+                    blocks=options.blocks,
+                    longest=options.longest,
+                    max_queue=options.max_queue,
+                )
+            app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
+            config = uvicorn.Config(
+                app,
+                host=options.host,
+                port=options.port,
+                log_level="warning",
+                ssl_certfile=options.certificate,
+                ssl_keyfile=options.private_key,
+                timeout_keep_alive=30,
+                http=limited_protocol(max_connections=raise_file_limit(options.max_connections + 128)),
             )
-        app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
-        config = uvicorn.Config(
-            app,
-            host=options.host,
-            port=options.port,
-            log_level="warning",
-            ssl_certfile=options.certificate,
-            ssl_keyfile=options.private_key,
-            timeout_keep_alive=30,
-            http=limited_protocol(max_connections=raise_file_limit(options.max_connections + 128)),
-        )
-        with _listen(options.host, options.port) as listener, engine:
-            scheme = "https" if options.certificate else "http"
-            print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)
-            signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all requests are answered
-            with contextlib.suppress(KeyboardInterrupt):
-                uvicorn.Server(config).run(sockets=[listener])
-            print(f"{name} ends: all requests are answered", flush=True)
+            with engine:
+                scheme = "https" if options.certificate else "http"
+                print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)
+                signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all requests are answered
+                with contextlib.suppress(KeyboardInterrupt):
+                    uvicorn.Server(config).run(sockets=[listener])
+                print(f"{name} ends: all requests are answered", flush=True)
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
