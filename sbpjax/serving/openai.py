@@ -366,9 +366,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with engine:
                 scheme = "https" if options.certificate else "http"
                 print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)
-                signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when all requests are answered
-                with contextlib.suppress(KeyboardInterrupt):
-                    uvicorn.Server(config).run(sockets=[listener])
+                # uvicorn raises the signal that ended it again, when all requests are answered.
+                before = signal.signal(signal.SIGTERM, lambda *_: None)
+                try:
+                    with contextlib.suppress(KeyboardInterrupt):
+                        uvicorn.Server(config).run(sockets=[listener])
+                finally:
+                    signal.signal(signal.SIGTERM, before or signal.SIG_DFL)
                 print(f"{name} ends: all requests are answered", flush=True)
     except SbpjaxError as error:
         sys.exit(f"{type(error).__name__}: {error}")

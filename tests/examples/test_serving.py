@@ -78,13 +78,14 @@ def test_gpt2_is_served_from_a_run_on_a_mesh(folder, tmp_path, monkeypatch):  # 
     wanted = models.Generator(model)([[5, 6]], 4)[0]
     found = []
 
-    def run(app, **options):
+    def run(server, sockets):
+        app = server.config.app
         stream = app._engine.submit([5, 6], 4)
-        found.append((list(stream), options["host"], app._encode("def ") != []))
+        found.append((list(stream), sockets[0].getsockname()[0], app._encode("def ") != []))
 
-    monkeypatch.setattr("uvicorn.run", run)
+    monkeypatch.setattr("uvicorn.Server.run", run)
     third[third.index("--tokenizer") + 1] = str(folder / "data/tokenizer.json")
-    endpoint.main([*third, "--rows", "1", "--blocks", "9"])
+    endpoint.main([*third, "--rows", "1", "--blocks", "9", "--port", "0"])
     assert found == [(wanted, "127.0.0.1", True)]
 
 
