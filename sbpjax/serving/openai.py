@@ -13,6 +13,7 @@ requests beyond the engine's queue are answered by 429 at once.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import json
@@ -306,6 +307,28 @@ def _bind(host: str, port: int) -> socket.socket:
     return made
 
 
+def _load(options: argparse.Namespace) -> tuple[GenerationEngine, dict[str, Any]]:
+    """Return the engine of a command line, and the options of an `Endpoint` that its tokenizer gives."""
+    model = models.from_pretrained(options.directory)
+    if options.int8:
+        nn.utils.quantize_weights(model)
+    if options.tensor_parallel > 1:
+        models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
+    of_text: dict[str, Any] = {}
+    if options.tokenizer:
+        tokenizer = read_tokenizer(options.tokenizer)
+        of_text = {
+            # Of the tokenizer's ways only those for batches let other threads run.
+            "encode": lambda text: tokenizer.encode_batch_fast([text])[0].ids,
+            "decode": tokenizer.decode,
+            "token_characters": max(map(len, tokenizer.get_vocab()), default=1),
+        }
+    engine = GenerationEngine(
+        model, rows=options.rows, blocks=options.blocks, longest=options.longest, max_queue=options.max_queue
+    )
+    return engine, of_text
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a model of a Hugging Face folder."""
     parser = command_parser("sbpjax.serving.openai")
@@ -333,26 +356,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with _bind(options.host, options.port) as listener:  # before the model is read, which takes longer
             name = options.name or Path(options.directory).resolve().name
             with show_progress(f"{name}: loading the model"):
-                model = models.from_pretrained(options.directory)
-                if options.int8:
-                    nn.utils.quantize_weights(model)
-                if options.tensor_parallel > 1:
-                    models.parallelize(model, models.Parallel(tensor=options.tensor_parallel))
-                encode = decode = None
-                limits: dict[str, Any] = {"most_bytes": options.max_bytes, "timeout_s": options.timeout_s}
-                if options.tokenizer:
-                    tokenizer = read_tokenizer(options.tokenizer)
-                    # Of the tokenizer's ways only those for batches let other threads run.
-                    encode, decode = lambda text: tokenizer.encode_batch_fast([text])[0].ids, tokenizer.decode
-                    limits["token_characters"] = max(map(len, tokenizer.get_vocab()), default=1)
-                engine = GenerationEngine(
-                    model,
-                    rows=options.rows,
-                    blocks=options.blocks,
-                    longest=options.longest,
-                    max_queue=options.max_queue,
-                )
-            app = Endpoint(engine, name, encode=encode, decode=decode, end=options.end, token=options.token, **limits)
+                engine, of_text = _load(options)
+            app = Endpoint(
+                engine, name, end=options.end, token=options.token, most_bytes=options.max_bytes,
+                timeout_s=options.timeout_s, **of_text,
+            )  # fmt: skip
             config = uvicorn.Config(
                 app,
                 host=options.host,

@@ -2,7 +2,7 @@
 
     memory per device of TrainStep_0 on sbpjax.placement.topology("v5p:4x4x4", [8, 8]), compiled
     …
-    modelled step time 412 ms, MFU 47 %: 1.2e+17 flop of the model, 64 devices of 4.59e+14 flop/s
+    modelled step time 0.412 s, MFU 47 %: 1.2e+17 flop of the model, 64 devices of 4.59e+14 flop/s
 
 Memory and traffic are the compiler's figures. The time is a model by the machine's data sheet: a roofline for
 computing, latency and bytes for moving, nothing overlapped (`_core.planner.prices.step_time`). MFU counts the products
@@ -39,7 +39,7 @@ def format_modelled_time(trainer: Trainer) -> str:
     step_s = modelled_s(trainer)
     if step_s is None:
         return "modelled step time: there is no plan for one device, nor for the stages of a pipeline"
-    found = f"modelled step time {f'{step_s:,.2f} s' if step_s >= 1 else f'{step_s * 1e3:,.4g} ms'}"
+    found = f"modelled step time {step_s:,.3g} s"
     peak = peak_flops(trainer)
     if peak is None:
         return f"{found}; no MFU: the peak of {trainer.parallel.placement.type} is not known"
