@@ -62,6 +62,7 @@ OF_A_TEST = {  # the first that a path begins with
     "optim": 6,
     "oracle": 16,
     "documentation/test_guides.py": 1,
+    "documentation/test_notebooks.py": 1,
     "documentation": 20,
     "planner": 4,
     "programs": 4,

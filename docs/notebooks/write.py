@@ -8,7 +8,9 @@ A notebook comes from one of two sources:
   shows as a table, and a comment ``<!-- notebook: code -->`` is a cell that only the notebook has;
 * a script ``NAME.py`` beside this file in the percent format: ``# %%`` begins a cell, ``# %% [markdown]`` a text.
 
-Links and the badge are absolute, since a notebook is read in Colab. `REPOSITORY` is the address of the repository.
+A notebook is read in Colab too, where relative links are dead. With ``Repository`` in ``[project.urls]`` of
+`pyproject.toml`, links are absolute and a badge opens the notebook in Colab. Without it no address is published, and a
+link to a page is the name of its file, as in `docs/conf.py`.
 """
 
 import doctest
@@ -17,34 +19,51 @@ import os
 import re
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent
-REPOSITORY = "https://github.com/OWNER/sbpjax"  # who publishes the repository writes its address here, and runs this
+PROJECT = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"]
+REPOSITORY = PROJECT.get("urls", {}).get("Repository")
 TUTORIALS = ("five_minutes",)
 SCRIPTS = tuple(sorted(path.stem for path in HERE.glob("*.py") if path != Path(__file__)))
 NAMES = (*TUTORIALS, *SCRIPTS)
 INSTALL = """\
 import glob, importlib.util
 
-if importlib.util.find_spec("sbpjax") is None:  # a wheel of `make dist` that was uploaded, else the repository
-    source = (glob.glob("sbpjax-*.whl") or ["git+%s"])[0]
+if importlib.util.find_spec("sbpjax") is None:  # in Colab: upload a wheel of `make dist` to Files%s
+    source = %s
     %%pip install -q {source}"""
 BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 
 
-def badge(name: str) -> str:
+def badge(name: str, repository: str) -> str:
     """Return the link that opens a notebook in Colab."""
-    path = REPOSITORY.removeprefix("https://github.com/")
+    path = repository.removeprefix("https://github.com/")
     return f"[![Open in Colab]({BADGE})](https://colab.research.google.com/github/{path}/blob/main/docs/notebooks/{name}.ipynb)"
 
 
-def notebook(name: str) -> dict:
-    """Return a notebook of nbformat 4.5 without outputs."""
+def install(repository: str | None) -> str:
+    """Return the cell that installs sbpjax where it is missing."""
+    if repository is None:
+        return INSTALL % ("", 'glob.glob("sbpjax-*.whl")[0]')
+    return INSTALL % (", or install the repository", f'(glob.glob("sbpjax-*.whl") or ["git+{repository}"])[0]')
+
+
+def notebook(name: str, repository: str | None = REPOSITORY) -> dict:
+    """Return a notebook of nbformat 4.5 without outputs.
+
+    Args:
+        name: of the notebook.
+        repository: its address on GitHub; None if it is not published.
+    """
     parts = _of_script(name) if name in SCRIPTS else _of_tutorial(name)
-    cells = [_cell("markdown", badge(name)), _cell("code", INSTALL % REPOSITORY)]
-    cells += [_cell(kind, text) for kind, text in parts if text]
+    cells = [] if repository is None else [_cell("markdown", badge(name, repository))]
+    cells.append(_cell("code", install(repository)))
+    for kind, text, folder in parts:
+        if text:
+            cells.append(_cell(kind, _with_links(text, folder, repository) if kind == "markdown" else text))
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -60,9 +79,9 @@ def _of_script(name: str):
     for part in re.split(r"^# %%", (HERE / f"{name}.py").read_text(), flags=re.MULTILINE)[1:]:
         head, _, text = part.partition("\n")
         if head.strip() == "[markdown]":
-            yield "markdown", _with_absolute_links(re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE), HERE)
+            yield "markdown", re.sub(r"^# ?", "", text.strip(), flags=re.MULTILINE), HERE
         else:
-            yield "code", text.strip()
+            yield "code", text.strip(), HERE
 
 
 def _of_tutorial(name: str):
@@ -70,32 +89,36 @@ def _of_tutorial(name: str):
     pattern = r"```python\n(.*?)```\n?|<!-- notebook:\s(.*?)\s-->\n?"
     end, text = 0, page.read_text()
     for match in re.finditer(pattern, text, flags=re.DOTALL):
-        yield "markdown", _with_absolute_links(text[end : match.start()].strip(), page.parent)
-        yield from (("code", match[2]),) if match[2] else _of_session(match[1])
+        yield "markdown", text[end : match.start()].strip(), page.parent
+        for code in (match[2],) if match[2] else _of_session(match[1]):
+            yield "code", code, page.parent
         end = match.end()
-    yield "markdown", _with_absolute_links(text[end:].strip(), page.parent)
+    yield "markdown", text[end:].strip(), page.parent
 
 
 def _of_session(session: str):
-    """Yield the cells of a session: an example with an output ends a cell."""
+    """Yield the code of a session's cells: an example with an output ends a cell."""
     source = ""
     for example in doctest.DocTestParser().get_examples(session):
         text = re.sub(r"  # doctest: \+\w+", "", example.source.strip())
         source += re.sub(r"^print\(([^,]*)\)$", r"\1", text) + ("\n\n\n" if "\n" in text else "\n")
         if example.want:
-            yield "code", source.strip()
+            yield source.strip()
             source = ""
-    yield "code", source.strip()
+    yield source.strip()
 
 
-def _with_absolute_links(text: str, folder: Path) -> str:
-    return re.sub(r"(!?)\[(?P<words>[^\]]*)\]\((?![a-z]+:|#)(?P<target>[^)]*)\)", lambda m: _link(m, folder), text)
+def _with_links(text: str, folder: Path, repository: str | None) -> str:
+    pattern = r"(!?)\[(?P<words>[^\]]*)\]\((?![a-z]+:|#)(?P<target>[^)]*)\)"
+    return re.sub(pattern, lambda match: _link(match, folder, repository), text)
 
 
-def _link(match: re.Match, folder: Path) -> str:
+def _link(match: re.Match, folder: Path, repository: str | None) -> str:
     path, *part = match["target"].split("#")
     path = (folder / path).resolve().relative_to(DOCS.parent.resolve()).as_posix()
-    address = "#".join([f"{REPOSITORY}/{'raw' if match[1] else 'blob'}/main/{path}", *part])
+    if repository is None:
+        return f"{match['words']} (`{path}`)"
+    address = "#".join([f"{repository}/{'raw' if match[1] else 'blob'}/main/{path}", *part])
     return f"{match[1]}[{match['words']}]({address})"
 
 

@@ -41,16 +41,40 @@ def test_cells_are_those_of_the_source(name, script):
     assert found == source, f"write it anew: python docs/notebooks/write.py {name}"
 
 
+def links_of(notebook):
+    text = "\n".join(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "markdown")
+    return re.findall(r"\]\(([^)]*)\)", text)
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_links_are_absolute_and_the_badge_opens_the_notebook(name, script):
-    text = "\n".join(cell["source"] for cell in committed(name)["cells"] if cell["cell_type"] == "markdown")
-    links = re.findall(r"\]\(([^)]*)\)", text)
-    repository = script["REPOSITORY"]
-    badge = repository.replace("github.com", "colab.research.google.com/github")
-    assert links[1] == f"{badge}/blob/main/docs/notebooks/{name}.ipynb" and all(x.startswith("https://") for x in links)
-    for link in links[2:]:
-        path = re.sub(r"#.*", "", link.removeprefix(f"{repository}/blob/main/"))
+def test_links_of_a_published_project_are_absolute_and_the_badge_opens_the_notebook(name, script):
+    address = "https://github.com/example/fork"
+    made = script["notebook"](name, address)
+    picture, badge, *links = links_of(made)
+    assert picture == script["BADGE"] and links
+    assert badge == f"https://colab.research.google.com/github/example/fork/blob/main/docs/notebooks/{name}.ipynb"
+    for link in links:
+        path = re.sub(r"#.*", "", link.removeprefix(f"{address}/blob/main/"))
         assert (FOLDER.parents[1] / path).is_file(), link
+    assert f"git+{address}" in made["cells"][1]["source"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_without_an_address_are_names_of_files(name, script):
+    made = script["notebook"](name, None)
+    assert links_of(made) == [] and "git+" not in made["cells"][0]["source"]
+    files = re.findall(r"\(`(docs/[^`]*|examples/[^`]*)`\)", "\n".join(cell["source"] for cell in made["cells"]))
+    assert files and all((FOLDER.parents[1] / file).is_file() for file in files)
+
+
+def test_the_address_of_the_project_stands_in_one_place(script):
+    assert script["REPOSITORY"] == script["PROJECT"].get("urls", {}).get("Repository")
+    assert (script["REPOSITORY"] or "https://github.com/").startswith("https://github.com/")
+    for path in (*FOLDER.parents[0].rglob("*.md"), *FOLDER.glob("*.ipynb"), *FOLDER.parents[1].glob("*.*")):
+        if path.suffix in (".md", ".ipynb", ".cff", ".toml"):
+            text = path.read_text()
+            assert "github.com/OWNER" not in text, path
+            assert script["REPOSITORY"] or "colab.research.google.com" not in text, path
 
 
 def test_pictures_and_tables_are_shown():
