@@ -99,11 +99,7 @@ def ranks(line: str, cell: str) -> None:
 
 
 def _with_last_value(cell: str) -> str:
-    """Return a cell that shows the value of its last expression; line numbers stay.
-
-    Raises:
-        SyntaxError: the cell is no Python.
-    """
+    """Return a cell that shows the value of its last expression; line numbers stay."""
     body = ast.parse(cell, _FILE).body
     if not body or not isinstance(body[-1], ast.Expr) or cell.rstrip().endswith(";"):
         return cell
@@ -120,9 +116,6 @@ class _CellLauncher(launch.Launcher):
     Args:
         options: see `launch.parser`.
         limit_s: after how many seconds all ranks are ended.
-
-    Attributes:
-        error: the error of the cell.
     """
 
     def __init__(self, options: argparse.Namespace, limit_s: float | None) -> None:

@@ -193,11 +193,7 @@ def _form(module) -> tuple:
 
 
 def _hashable_hook(entry):
-    """Return a hook that only computes, as a hashable that is equal for equal ones.
-
-    Raises:
-        NotRepeatableError: it may do anything else.
-    """
+    """Return a hook that only computes, as a hashable that is equal for equal ones."""
     hook, *options = entry if isinstance(entry, tuple) else (entry,)
     if not getattr(hook, "only_computes", False):
         raise NotRepeatableError("it has hooks")
@@ -269,13 +265,7 @@ def _hashable_leaf(leaf):
 class _Block:
     """A traced module: its two programs, and how to put their results back.
 
-    Args:
-        call: the call to trace.
-        policy: the values that its checkpoint saves.
-        shares_casts: keep the casts of weights from forward to backward, unless there is a policy.
-
-    Raises:
-        NotRepeatableError: the module does more than compute.
+    ``shares_casts``: keep the casts of weights from forward to backward, unless there is a policy.
     """
 
     def __init__(self, call: _Call, policy, shares_casts: bool = True) -> None:
@@ -456,15 +446,7 @@ def _hold_tracers(tensors, tracers):
 
 @contextlib.contextmanager
 def _undo_foreign_writes(own, tracers):
-    """Undo writes to other tensors of the surrounding trace, and refuse a block that has done any.
-
-    Args:
-        own: the tensors that the block may write.
-        tracers: those of the block's trace.
-
-    Raises:
-        NotRepeatableError: another tensor was written.
-    """
+    """Undo writes to other tensors of the surrounding trace, and refuse a block that has done any."""
     free, around = set(map(id, own)), mode.touch
     inner = {tracer._trace for tracer in tracers}
     written: dict[int, tuple[Any, Snapshot]] = {}

@@ -261,13 +261,7 @@ def _accumulate_grads(graph, state: State, count: int, call: Call, divided: dict
 def _with_batch_counts(graph, operation: str, closed, body: _Body, state: int, count: int) -> tuple:
     """Return the program of a micro-batch as a part of the batch's, and a function of the batch's counts, or None.
 
-    Args:
-        graph: the graph.
-        operation: the user's request, for a warning.
-        closed: the program, whose last outputs are the losses that backwards started from.
-        body: the traced iteration.
-        state: how many tensors of the state are its inputs.
-        count: the number of micro-batches.
+    ``closed``: the program, whose last outputs are the losses that backwards started from.
     """
     outs = len(closed.jaxpr.outvars)
     made = with_batch_counts(

@@ -81,13 +81,7 @@ class TokenSampler:
 
 
 class _DecodeState(nn.Module):
-    """State of a batch that is decoded: caches, attention mask, last tokens, next cache position.
-
-    Args:
-        model: whose layers have caches.
-        tokens: `(B, T)`, padded prompts in the layout of a batch.
-        slots: S.
-    """
+    """State of a batch that is decoded: caches, attention mask, last tokens, next cache position."""
 
     attention_mask: flow.Tensor
     token: flow.Tensor
@@ -176,15 +170,7 @@ class _Encode(nn.Graph):
 
 
 class _Decode(nn.Graph):
-    """Prefill the prompts, or decode one token, and choose the next token.
-
-    Args:
-        model: the model.
-        slots: its caches.
-        choice: how.
-        stop: tokens that end a sequence.
-        pad: the padding after the end.
-    """
+    """Prefill the prompts, or decode one token, and choose the next token."""
 
     def __init__(self, model: nn.Module, slots: _DecodeState, choice: TokenSampler, stop: tuple[int, ...], pad: int):
         super().__init__()
@@ -218,14 +204,7 @@ class _Decode(nn.Graph):
 
 
 class _BeamStep(nn.Graph):
-    """Prefill the prompts, or decode one token of each beam, and return the best continuations.
-
-    Args:
-        model: the model.
-        slots: its caches, of N rows for each prompt.
-        beams: N.
-        candidates: how many continuations of each prompt.
-    """
+    """Prefill the prompts, or decode one token of each beam, and return the best continuations."""
 
     def __init__(self, model: nn.Module, slots: _DecodeState, beams: int, candidates: int):
         super().__init__()

@@ -25,11 +25,7 @@ from sbpjax.utils.host import command_parser
 
 
 class _Forward(nn.Graph):
-    """Graph of a model's outputs for one batch.
-
-    Args:
-        model: the model.
-    """
+    """Graph of a model's outputs for one batch."""
 
     def __init__(self, model: nn.Module):
         super().__init__()

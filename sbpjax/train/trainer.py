@@ -448,11 +448,7 @@ def lay_out(model: nn.Module, spec: Parallel, sharding: Sharding | None, *, auto
 
 
 def _make_dataclass(kind: Any, given: Any, name: str) -> Any:
-    """Return a dataclass from fields given as a dict.
-
-    Raises:
-        TrainError: a field does not exist.
-    """
+    """Return a dataclass from fields given as a dict."""
     if isinstance(given, kind):
         return given
     known = [field.name for field in dataclasses.fields(kind)]

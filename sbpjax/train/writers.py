@@ -183,11 +183,7 @@ class JsonLines(Writer):
 
 
 def _kept_records(path: Path, step: int) -> bytes:
-    """Return the records up to a step. The last ones may be damaged by a kill or a power failure.
-
-    Raises:
-        TrainError: an earlier record is damaged.
-    """
+    """Return the records up to a step. The last ones may be damaged by a kill or a power failure."""
     lines = path.read_bytes().split(b"\n")
     steps = [_step(line) for line in lines]
     while steps and steps[-1] is None:

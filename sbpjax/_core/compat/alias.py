@@ -25,10 +25,7 @@ _OWN = frozenset({"__spec__", "__loader__", "__path__", "__package__", "__file__
 class Alias(ModuleType):
     """A module that replaces some modules of sbpjax.
 
-    Args:
-        name: its name, e.g. ``"torch.nn"``.
-        sources: the modules in which names are looked up, first found first.
-        peer: the `Peer` it belongs to.
+    ``sources``: the modules in which names are looked up, first found first.
     """
 
     def __init__(self, name: str, sources: tuple[str, ...], peer) -> None:

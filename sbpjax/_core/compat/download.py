@@ -200,12 +200,7 @@ def _remove(path: str) -> None:
 
 
 class Bar:
-    """A line that shows how much has come; written anew ten times a second, and in terminals alone.
-
-    Args:
-        total: bytes in all, None if not known.
-        start: bytes that were there before.
-    """
+    """A line that shows how much has come; written anew ten times a second, and in terminals alone."""
 
     def __init__(self, total: int | None, start: int) -> None:
         self.total, self.start, self.began, self.last = total, start, time.monotonic(), 0.0

@@ -15,12 +15,7 @@ REQUIRED = Parameter.empty
 def with_defaults(module: str, kind: type, says: str, order: str = "", **defaults: Any) -> Any:
     """Return a subclass of the same name.
 
-    Args:
-        module: the module that has it.
-        kind: the class.
-        says: the difference, for its docstring.
-        order: the names of the arguments that it takes, by position or by name; by default those of the class.
-        defaults: the defaults that are different; `REQUIRED` is none.
+    ``order``: the names of the arguments that it takes, by position or by name; by default those of the class.
     """
     known = signature(kind).parameters
     taken = [known[name].replace(kind=Parameter.POSITIONAL_OR_KEYWORD) for name in order.split()] or known.values()

@@ -28,17 +28,7 @@ Payload = Any
 
 
 def convert(array, layout: Layout, placement: Placement, sbp) -> tuple[Payload, Layout]:
-    """Box a global tensor to another layout, on the same placement or another.
-
-    Args:
-        array: the physical array.
-        layout: its layout.
-        placement: the target placement.
-        sbp: the target nd-sbp.
-
-    Returns:
-        The physical array and its layout.
-    """
+    """Box a global tensor to another layout, on the same placement or another."""
     target = Layout(placement, sbp, layout.shape, layout.dtype)
     return move(array, layout, target), target
 
@@ -116,11 +106,6 @@ def to_logical(array, layout: Layout, own: bool = False) -> Payload:
 
     Where the tensor is on devices of several processes, all of them call this, unless it is broadcast over them all; so
     do those that own none of its devices.
-
-    Args:
-        array: the physical array.
-        layout: its layout.
-        own: in memory of its own, independent of the tensor.
     """
     if array.__class__ is abstract.Abstract:
         return abstract.Abstract(layout.shape, layout.dtype)

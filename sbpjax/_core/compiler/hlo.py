@@ -87,9 +87,6 @@ class Collective:
 def collectives(text: str) -> list[Collective]:
     """Return the collectives of a compiled program.
 
-    Args:
-        text: the result of ``jax.jit(f).lower(...).compile().as_text()``.
-
     Returns:
         One entry per collective of more than one device, in the order of the text.
     """

@@ -51,9 +51,6 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
 
     Args:
         array: any committed or uncommitted array; on several devices it needs a `NamedSharding`.
-
-    Raises:
-        SbpError: the sharding is of another kind; or unreduced, with the axes of a dim against the mesh's order.
     """
     sharding = array.sharding
     if isinstance(sharding, SingleDeviceSharding):
@@ -86,13 +83,8 @@ def from_jax(array: jax.Array) -> tuple[jax.Array, Layout | None]:
 def to_jax(array: jax.Array, layout: Layout, mesh: Mesh | None = None) -> jax.Array:
     """Return the physical array as an ordinary sharded `jax.Array` of the logical shape.
 
-    Args:
-        array: the physical array.
-        layout: its layout; no padding.
-        mesh: the mesh of the result; by default the placement's, with axes of type Explicit if there are partial sums.
-
-    Raises:
-        SbpError: the layout has padding, the mesh has other devices, or partial sums on axes that are not Explicit.
+    ``mesh``: the mesh of the result; by default the placement's, with axes of type Explicit if there are partial
+    sums.
     """
     if mesh is None:
         sharding = sharding_of(layout)
@@ -121,11 +113,7 @@ def to_jax(array: jax.Array, layout: Layout, mesh: Mesh | None = None) -> jax.Ar
 
 
 def sharding_of(layout: Layout) -> NamedSharding:
-    """Return the sharding of the array of a layout, on the placement's mesh; with Explicit axes for partial sums.
-
-    Raises:
-        SbpError: the layout has padding.
-    """
+    """Return the sharding of the array of a layout, on the placement's mesh; with Explicit axes for partial sums."""
     found = layout.__dict__.get("jax_sharding")
     if found is None:
         mesh = layout.placement.mesh

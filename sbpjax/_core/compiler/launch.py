@@ -158,11 +158,7 @@ class _CompiledProgram:
         self._checked._unsafe_call = partial(_call_sharded, self._call)
 
     def inputs(self, args: Sequence) -> Any:
-        """Return the arguments of the runtime.
-
-        Raises:
-            TypeError, ValueError: the arguments are not those that it was compiled for.
-        """
+        """Return the arguments of the runtime."""
         return self._checked.call(*self._constants, *args)
 
     def chain(self, args: Sequence, outs: list) -> tuple[list[Iterator], Callable[[], None]]:

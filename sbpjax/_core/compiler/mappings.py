@@ -42,11 +42,7 @@ def mapping_limit() -> int:
 
 
 def free_mappings() -> None:
-    """Drop JAX's cached programs if the process has many mappings.
-
-    Raises:
-        OutOfMemoryError: the programs still held leave no room for more.
-    """
+    """Drop JAX's cached programs if the process has many mappings."""
     allowed, before = mapping_limit(), count_mappings()
     if not allowed or before < _DROP * allowed:
         return
@@ -63,10 +59,6 @@ def free_mappings() -> None:
 
 
 def count_program() -> None:
-    """Count a compiled program, and call `free_mappings` every so often.
-
-    Raises:
-        OutOfMemoryError: there is none.
-    """
+    """Count a compiled program, and call `free_mappings` every so often."""
     if next(_compilations) % _OFTEN == 0 and jax.default_backend() == "cpu":
         free_mappings()

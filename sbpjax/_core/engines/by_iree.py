@@ -27,13 +27,7 @@ _OPTIONS = ["--iree-llvmcpu-target-cpu=host"]
 def run_by_iree(exported: Any, weights: dict[int, np.ndarray], operation: str) -> Run:
     """Return a function of the inputs that are neither weights nor unused, as NumPy arrays.
 
-    Args:
-        exported: the program, a `jax.export.Exported`.
-        weights: inputs that stay as they are, by their numbers among all.
-        operation: the call, for errors.
-
-    Raises:
-        EngineError: IREE is not installed, does not take the program, or a size of it is free.
+    ``weights``: inputs that stay as they are, by their numbers among all.
     """
     free = [aval for aval in exported.in_avals if not all(isinstance(n, int) for n in aval.shape)]
     if free:

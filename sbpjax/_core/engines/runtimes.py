@@ -63,11 +63,7 @@ _LARGEST = 2**31 - 2**20  # bytes that one message of protobuf takes
 
 
 def module(name: str, operation: str) -> ModuleType:
-    """Return an optional package.
-
-    Raises:
-        EngineError: it is not installed.
-    """
+    """Return an optional package."""
     try:
         with _no_telemetry():
             return importlib.import_module(name)
@@ -96,16 +92,7 @@ def _no_telemetry() -> Iterator[None]:
 
 
 def compile_model(model: Any, engine: Engine, operation: str) -> Run:
-    """Return a function that runs a model.
-
-    Args:
-        model: an `onnx.ModelProto`.
-        engine: the engine and its options.
-        operation: the call, for errors.
-
-    Raises:
-        EngineError: the engine is not installed, or does not take the model.
-    """
+    """Return a function that runs a model."""
     content = _content(model, operation)
     make = {"openvino": _openvino, "onnxruntime": _onnxruntime, "tensorrt": _onnxruntime}[engine.name]
     package = module("openvino" if engine.name == "openvino" else "onnxruntime", operation)
@@ -122,11 +109,7 @@ def compile_model(model: Any, engine: Engine, operation: str) -> Run:
 
 
 def check(engine: Engine, operation: str) -> None:
-    """Raise unless an engine is there.
-
-    Raises:
-        EngineError: a package is not installed, or there is no GPU for TensorRT.
-    """
+    """Raise unless an engine is there."""
     if engine.name == "iree":
         module("iree.runtime", operation)
         module("iree.compiler", operation)

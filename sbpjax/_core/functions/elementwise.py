@@ -329,11 +329,7 @@ def broadcast_tensors(*tensors) -> tuple:
 
 
 def common_shape(operation: str, *tensors) -> tuple[int, ...]:
-    """Return the shape that tensors broadcast to.
-
-    Raises:
-        OpError: there is none.
-    """
+    """Return the shape that tensors broadcast to."""
     shapes = [tuple(t.shape) for t in tensors]
     try:
         return np.broadcast_shapes(*shapes)

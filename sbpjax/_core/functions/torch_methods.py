@@ -89,21 +89,13 @@ def cdouble(self: Tensor, memory_format=None) -> Tensor:
 
 
 def chalf(self: Tensor, memory_format=None) -> Tensor:
-    """Raise: JAX has no complex numbers of two 16-bit floats.
-
-    Raises:
-        NotInJaxError: always.
-    """
+    """Raise: JAX has no complex numbers of two 16-bit floats."""
     seen = f"{self.dtype.name}{list(self.shape)}"
     raise NotInJaxError("x.chalf()", seen, "JAX has no complex32; its least complex dtype is complex64", "x.cfloat()")
 
 
 def refuse_sparse(self: Tensor, *args, **options) -> Tensor:
-    """Raise: sparse tensors are of the layouts COO and CSR.
-
-    Raises:
-        NotInJaxError: always; the text has the calls for the values and their indices.
-    """
+    """Raise: sparse tensors are of the layouts COO and CSR."""
     fix = "x.to_sparse(), x.to_sparse_csr(); gradients of rows: nn.Embedding(..., sparse=True)"
     seen, rule = f"{self.dtype.name}{list(self.shape)}", "sparse tensors are of the layouts COO and CSR here"
     raise NotInJaxError("x.to_sparse_csc(), x.to_sparse_bsr(...), x.to_sparse_bsc(...)", seen, rule, fix)

@@ -82,15 +82,7 @@ def whole_page(title: str, body: str) -> str:
 
 
 def svg(width: float, height: float, parts: Iterable[str], attributes: str = "", css: str = "") -> str:
-    """Return drawn parts as one SVG picture, which shrinks to the width of its page.
-
-    Args:
-        width: in pixels.
-        height: in pixels.
-        parts: elements of SVG.
-        attributes: further attributes, which all elements inherit.
-        css: declarations of its style, each with a semicolon.
-    """
+    """Return drawn parts as one SVG picture, which shrinks to the width of its page."""
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     style = f'style="max-width:100%;height:auto;{css}"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}{attributes}>{"".join(parts)}</svg>'

@@ -177,9 +177,6 @@ class ModuleSbps:
 
     A value goes in if an equation of the module's forward reads it and none of them made it; it comes out if one made
     it and an equation elsewhere (or the backward) reads it.
-
-    Args:
-        plan: the plan.
     """
 
     def __init__(self, plan: Any) -> None:

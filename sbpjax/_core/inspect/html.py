@@ -61,12 +61,8 @@ def _about(program: Any) -> str:
 class Layers:
     """The modules of a graph as folds; equal neighbours are one fold.
 
-    Args:
-        graph: the graph.
-        moved: module → bytes that its conversions move.
-        tables: module → tables shown in it besides its tensors and ops.
-        notes: module → a note in its title.
-        looped: the names of layers that run as a loop; each of them shows the loop's ops.
+    ``tables``: module → tables shown in it besides its tensors and ops.
+    ``looped``: the names of layers that run as a loop; each of them shows the loop's ops.
     """
 
     def __init__(

@@ -122,12 +122,7 @@ class Memory(DisplayedReport):
 
 
 def estimate(program, state) -> Memory:
-    """Return the memory that a program needs, from its plan alone.
-
-    Args:
-        program: a traced and planned `sbpjax.graph.program.program.Program`.
-        state: the `State` that it was traced with.
-    """
+    """Return the memory that a program needs, from its plan alone."""
     flat = program.flat if program.plan is None else program.plan.program
     live = spans_on(_device_type(program), flat)(flat, program.plan).at_peak()
     return replace(
@@ -141,15 +136,7 @@ def estimate(program, state) -> Memory:
 
 
 def memory(program, state) -> Memory:
-    """Return the memory that a program needs, from the compiler; the first call compiles it.
-
-    Args:
-        program: a traced and planned `sbpjax.graph.program.program.Program`.
-        state: the `State` that it was traced with.
-
-    Raises:
-        OutOfMemoryError: the compiler finds that the device has less.
-    """
+    """Return the memory that a program needs, from the compiler; the first call compiles it."""
     guess = estimate(program, state)
     try:
         figures = program.compile().memory_analysis()

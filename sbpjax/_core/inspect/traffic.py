@@ -146,13 +146,7 @@ def _add_inside(found: dict[str, int], plan, times: int, placement) -> None:
 
 
 def traffic(plan, text: str, placement=None) -> Traffic:
-    """Return the traffic of a plan, and of its compiled program.
-
-    Args:
-        plan: the plan.
-        text: the compiled program's text, ``compiled.as_text()``.
-        placement: where it runs, see `planned_bytes`.
-    """
+    """Return the traffic of a plan, and of its compiled program."""
     compiled: dict[str, int] = {}
     counts: dict[str, int] = {}
     for c in hlo.collectives(text):
@@ -164,11 +158,7 @@ def traffic(plan, text: str, placement=None) -> Traffic:
 
 
 def traffic_of(program) -> Traffic:
-    """Return the traffic of a `sbpjax.graph.program.program.Program`; it is compiled if it was not.
-
-    Raises:
-        MixedTensorError: it runs on one device, and moves nothing.
-    """
+    """Return the traffic of a `sbpjax.graph.program.program.Program`; it is compiled if it was not."""
     if program.plan is None:
         raise MixedTensorError(
             f"traffic of {program.operation}",

@@ -61,12 +61,8 @@ def is_long(program: Program) -> bool:
 def inner_bytes(eqn, chosen: tuple[Strategy, ...], sizes: Codes, rough: bool = False) -> int:
     """Return the bytes that the bodies of a control-flow equation move; a ``while`` counts one iteration.
 
-    Args:
-        eqn: the equation.
-        chosen: a strategy per axis.
-        sizes: the placement's hierarchy.
-        rough: for a long body on several axes, sum the bytes of each axis with the others broadcast: one plan per
-            strategy of an axis instead of one per combination.
+    ``rough``: for a long body on several axes, sum the bytes of each axis with the others broadcast: one plan per
+    strategy of an axis instead of one per combination.
     """
     name = eqn.primitive.name
     if name not in CONTROL or all(c == B for strategy in chosen for c in (*strategy.ins, *strategy.outs)):

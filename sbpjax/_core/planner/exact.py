@@ -85,12 +85,7 @@ def plan_exactly(
 ) -> Plan:
     """Return the cheapest plan of a program for inputs of the given sbp.
 
-    Args:
-        program: the flat program.
-        sizes: the placement's hierarchy.
-        in_codes: the nd-sbp of every input.
-        out_pins: the nd-sbp wanted of each output; None where the planner is free.
-        most: the number of states kept; None is `MAX_STATES`.
+    ``out_pins``: the nd-sbp wanted of each output; None where the planner is free.
     """
     out_pins = out_pins or (None,) * len(program.outvars)
     everywhere = (B,) * len(sizes)

@@ -72,14 +72,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Value:
-    """A result of one producer, with its readers.
-
-    Attributes:
-        shape: the logical shape.
-        itemsize: bytes of one element.
-        source: the producer's end.
-        readers: the readers' ends.
-    """
+    """A result of one producer, with its readers."""
 
     shape: tuple[int, ...]
     itemsize: int

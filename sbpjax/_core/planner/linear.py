@@ -61,14 +61,7 @@ class Solution:
 
 
 def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis | None = None) -> Solution:
-    """Return the best strategies on ``axis``, the other axes of ``assignment`` staying as they are.
-
-    Args:
-        problem: the graph with its prices.
-        assignment: strategies on the other axes.
-        axis: the axis.
-        start: the basis of an earlier solve of an axis.
-    """
+    """Return the best strategies on ``axis``, the other axes of ``assignment`` staying as they are."""
     axes = tuple(sorted({*assignment.axes, axis}))
     options = []
     for node in range(len(problem.graph.nodes)):

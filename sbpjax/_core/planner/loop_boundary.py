@@ -64,12 +64,7 @@ class Loop:
 
 
 def port_strategies(kind: str, aval) -> list[Strategy]:
-    """Return the strategies of a port whose value inside the loop is ``aval``; the broadcast one is the last.
-
-    Args:
-        kind: one of `KINDS`.
-        aval: shape and dtype of the value inside.
-    """
+    """Return the strategies of a port whose value inside the loop is ``aval``; the broadcast one is the last."""
     codes = [d for d, n in enumerate(aval.shape) if n > 1]
     # Integers are never partial: a sum of token numbers means nothing, and casts do not commute with sums.
     if jnp.issubdtype(aval.dtype, jnp.inexact):

@@ -43,11 +43,7 @@ _BYTES = _Bytes("bytes", 1e24, 1e24, 1e24, 1e24, 1e9, 1e-4)
 def plan_one(program: Program, sizes: Codes, in_codes: tuple[Codes, ...], out_pins=None) -> Plan:
     """Return the plan of one eager op: the cheapest, or for an op with a long loop the linear program's.
 
-    Args:
-        program: the flat program.
-        sizes: the placement's hierarchy.
-        in_codes: the nd-sbp of every input.
-        out_pins: the nd-sbp wanted of each output; None where the planner is free.
+    ``out_pins``: the nd-sbp wanted of each output; None where the planner is free.
     """
     if not _has_long_loop(program):
         return plan_exactly(program, sizes, in_codes, out_pins)

@@ -42,14 +42,7 @@ _WRITES = frozenset({"dynamic_update_slice", "scatter"})
 
 @dataclass
 class Problem:
-    """The graph with its prices, shared by all axes.
-
-    Attributes:
-        graph: nodes and values.
-        sizes: the placement's hierarchy.
-        model: the prices.
-        memory_bytes: the limit per device, or None.
-    """
+    """The graph with its prices, shared by all axes."""
 
     graph: Graph
     sizes: Codes

@@ -78,9 +78,6 @@ def plan_program(
 
     Returns:
         The plan; ``plan.gap`` is its relative distance to the lower bound of the last linear program of each axis.
-
-    Raises:
-        OutOfMemoryError: no plan found keeps to ``memory_bytes``.
     """
     out_pins = tuple(out_pins) if out_pins is not None else (None,) * len(program.outvars)
     # The graph is built once: a memory limit takes a dozen plans of it at other prices.

@@ -26,11 +26,7 @@ def tie_equations(numbers: Sequence[int], program, marks: dict, labels: dict | N
     the first layer that read the table, those of the last that the head reads. Among few equations a repetition may be
     chance; there only those in equal surroundings are tied.
 
-    Args:
-        numbers: the number of each equation's form.
-        program: the flat program.
-        marks: for inputs and outputs (variables), their pins.
-        labels: for a loop's position, the labels of its operands and of its outputs (`refine`).
+    ``labels``: for a loop's position, the labels of its operands and of its outputs (`refine`).
     """
     result = list(range(len(numbers)))
     # One equation far within a layer: looking two far left the plans as they were, and made the programs a third
@@ -71,13 +67,8 @@ def refine(
     is split by columns and the other by rows: their updates must not be tied to each other. They differ in the pins, a
     few equations away.
 
-    Args:
-        numbers: the number of each equation's form.
-        program: the flat program.
-        marks: for inputs and outputs (variables), their pins.
-        labels: for a loop's position, the labels of its operands and of its outputs, which replace their positions, so
-            that the gradients of equal layers leave a loop as equals.
-        rounds: the distance, in equations.
+    ``labels``: for a loop's position, the labels of its operands and of its outputs, which replace their positions,
+    so that the gradients of equal layers leave a loop as equals.
     """
     none: tuple = (None, None)
     producer: dict = {}

@@ -101,13 +101,7 @@ def solve(problem: Linear, start: Basis | None = None) -> SolverResult:
 
 
 def branch_and_bound(problem: Linear, whole: np.ndarray | None, options: dict):
-    """Return the solution of a program by `scipy.optimize.milp`.
-
-    Args:
-        problem: the program.
-        whole: which columns are integers; None for none.
-        options: of the solver.
-    """
+    """Return the solution of a program by `scipy.optimize.milp`."""
     limits: list = [problem.lower, problem.upper]
     return optimize.milp(
         problem.cost,

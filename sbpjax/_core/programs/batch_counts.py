@@ -508,12 +508,7 @@ def _is_low(dtype) -> bool:
 
 
 def _counts_inside(program, flags: list[bool | None]) -> bool:
-    """Return whether a program inside an equation reduces values of the inputs alone to a scalar.
-
-    Args:
-        program: a jaxpr, closed or not.
-        flags: of its inputs, see `_Search._flags`.
-    """
+    """Return whether a program inside an equation reduces values of the inputs alone to a scalar."""
     jaxpr = program.jaxpr if isinstance(program, ClosedJaxpr) else program
     if len(flags) != len(jaxpr.invars):
         return True  # a loop or a branch, whose operands are others: it may

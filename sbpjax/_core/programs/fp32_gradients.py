@@ -62,12 +62,7 @@ def _change(closed: ClosedJaxpr, inside: Callable) -> ClosedJaxpr:
 
 
 class _Pass:
-    """The change of one jaxpr.
-
-    Args:
-        eqns: its equations.
-        outvars: its results.
-    """
+    """The change of one jaxpr."""
 
     def __init__(self, eqns: list, outvars: list) -> None:
         self._eqns = eqns

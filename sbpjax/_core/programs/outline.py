@@ -80,13 +80,7 @@ def _calls(program: Program, env: dict, loop: LayerLoop) -> None:
 
 
 class _Piece:
-    """Equations of an iteration that are run together: as one call, or one by one.
-
-    Args:
-        eqns: the equations of the first iteration.
-        loop: the loop.
-        members: the positions of the piece's equations.
-    """
+    """Equations of an iteration that are run together: as one call, or one by one."""
 
     def __init__(self, eqns: Sequence, loop: LayerLoop, members: list[int]) -> None:
         self._eqns, self._loop, self.members = eqns, loop, members

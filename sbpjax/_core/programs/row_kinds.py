@@ -26,12 +26,7 @@ UNKNOWN = "unknown"
 
 
 class RowKinds:
-    """The kinds of values: `STEADY`, `DRAWN`, `SUM`, `UNKNOWN`, or the dim along which the rows are.
-
-    Args:
-        makers: a variable's equation.
-        start: kinds of inputs; the others are steady.
-    """
+    """The kinds of values: `STEADY`, `DRAWN`, `SUM`, `UNKNOWN`, or the dim along which the rows are."""
 
     def __init__(self, makers: Mapping[Any, Any], start: dict[Any, Any]) -> None:
         self._makers = makers

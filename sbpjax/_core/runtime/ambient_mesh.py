@@ -92,11 +92,7 @@ def evaluate(function: _F) -> _F:
 
 
 def evaluate_global(function: _F) -> _F:
-    """Return `evaluate` of a function of global tensors: those that a program of JAX closes over have values.
-
-    Raises:
-        MixedTensorError: inside a `jax.shard_map`, whose function sees the block of one rank.
-    """
+    """Return `evaluate` of a function of global tensors: those that a program of JAX closes over have values."""
     run = evaluate(function)
 
     @functools.wraps(function)
@@ -108,11 +104,7 @@ def evaluate_global(function: _F) -> _F:
 
 
 def check_no_manual_axes(operation: str, seen: str = "") -> None:
-    """Raise inside a `jax.shard_map`, where there are no global tensors.
-
-    Raises:
-        MixedTensorError: the axes of the program that is being traced are manual.
-    """
+    """Raise inside a `jax.shard_map`, where there are no global tensors."""
     if axes := jax.sharding.get_abstract_mesh().manual_axes:
         raise MixedTensorError(
             f"{operation} inside jax.shard_map",

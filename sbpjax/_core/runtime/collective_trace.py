@@ -77,11 +77,7 @@ trails: dict[tuple[int, ...], CollectiveTrace] = {}
 
 
 def mode() -> str:
-    """Return how often ranks compare their calls: ``SBPJAX_CHECK``, read once: always, sampled or off.
-
-    Raises:
-        OpValueError: it is something else.
-    """
+    """Return how often ranks compare their calls: ``SBPJAX_CHECK``, read once: always, sampled or off."""
     if _switch.mode is None:
         set_mode(os.environ.get("SBPJAX_CHECK") or "sampled")
     return str(_switch.mode)
@@ -232,16 +228,7 @@ def call_of(
     weight: int = STEP,
     names: Sequence[str] = (),
 ) -> Call | None:
-    """Return the call of a program; None if this process runs it alone, or not at all, or nothing is compared.
-
-    Args:
-        owners: the processes that own its devices, in any order.
-        words: see `Call`, as the others.
-        detail: of any length.
-        numbered: see `Call`, as the next.
-        weight: see there.
-        names: see there.
-    """
+    """Return the call of a program; None if this process runs it alone, or not at all, or nothing is compared."""
     members = tuple(sorted(set(owners)))
     if len(members) == 1 or mode() == "off":
         return None
@@ -259,11 +246,7 @@ def key_of(members: Sequence[int], *more: object) -> str:
 
 
 def raise_found_difference() -> None:
-    """Raise before a value is read if a difference was found.
-
-    Raises:
-        AgreementError: there is one.
-    """
+    """Raise before a value is read if a difference was found."""
     if _switch.halted and get_ident() == _MAIN:
         _wait_for_stop_reason()
 
@@ -309,9 +292,6 @@ def compare(
     Args:
         traces_by_rank: the message that each of them got from `trace_rendezvous`.
         swap: sends two ranks' accounts of a trace to all members.
-
-    Raises:
-        AgreementError: they differ.
     """
     if None in traces_by_rank.values():
         return
@@ -370,11 +350,7 @@ def find_stop_reason() -> str | None:
 
 
 def raise_difference() -> None:
-    """Raise the difference if there is one.
-
-    Raises:
-        AgreementError: there is.
-    """
+    """Raise the difference if there is one."""
     if _switch.text is not None:
         raise AgreementError(_switch.text)
 

@@ -375,11 +375,7 @@ def by_value(by_rank: dict[int, Any]) -> dict[Any, list[int]]:
 
 
 def agree_values(given: dict[int, tuple[str, Any]]) -> dict[int, Any]:
-    """Return the values of a meeting, keyed by rank in order.
-
-    Raises:
-        AgreementError: the members came for different operations.
-    """
+    """Return the values of a meeting, keyed by rank in order."""
     operation = by_value({rank: call.split("\n")[0] for rank, (call, _) in sorted(given.items())})
     if len(operation) > 1:
         seen = "; ".join(f"ranks {ranks_text(ranks)}: {call}" for call, ranks in operation.items())
@@ -401,12 +397,7 @@ def lost_rank_error(operation: str, missing: list[int], members, reason: str) ->
 
 
 def raise_for_ranks(error: BaseException) -> None:
-    """Raise the cause of another rank's end, if a program failed because its connection to one broke.
-
-    Raises:
-        AgreementError: the ranks differ, and one of them ended for that.
-        LostRankError: a rank failed, or ended without a report.
-    """
+    """Raise the cause of another rank's end, if a program failed because its connection to one broke."""
     world = current()
     if world.size == 1 or isinstance(error, SbpjaxError) or not _BROKEN.search(str(error)):
         return

@@ -187,11 +187,7 @@ def _show(
 ) -> None:
     """Write the lines of some work until it ends.
 
-    Args:
-        display: where.
-        progress: the work.
-        wait: waits for some seconds at most; returns whether the work has ended.
-        clock: the time in seconds.
+    ``wait``: waits for some seconds at most; returns whether the work has ended.
     """
     start = clock()
     if wait(display.first_s):

@@ -17,25 +17,14 @@ from ..serialization import encoding, signing
 
 
 class Store:
-    """Signed values by name.
-
-    Args:
-        client: the client of JAX's coordination service.
-        key: the key of the run.
-    """
+    """Signed values by name."""
 
     def __init__(self, client: Any, key: bytes) -> None:
         self._client = client
         self._key = key
 
     def put(self, name: str, value: Any) -> None:
-        """Write a value under a name that has none; a foreign value is replaced, and reported to the caller.
-
-        Raises:
-            EncodingTypeError: it holds something of a type that cannot be sent.
-            ForeignMessageError: something that is no rank of this run had written there.
-            JaxRuntimeError: a rank had, or the coordinator does not answer.
-        """
+        """Write a value under a name that has none; a foreign value is replaced, and reported to the caller."""
         data = signing.sign(self._key, name, encoding.encode(value))
         try:
             self._client.key_value_set_bytes(name, data)
@@ -50,12 +39,7 @@ class Store:
             raise
 
     def wait(self, name: str, wait_ms: int) -> Any:
-        """Return the value under a name, waiting for it.
-
-        Raises:
-            ForeignMessageError: no rank of this run wrote it.
-            JaxRuntimeError: it did not come, or the coordinator does not answer.
-        """
+        """Return the value under a name, waiting for it."""
         return self._read(name, self._client.blocking_key_value_get_bytes(name, wait_ms))
 
     def get_value(self, name: str) -> Any:

@@ -39,13 +39,7 @@ def bytes_of(shape: Iterable[int], dtype: Any) -> int:
 def check_bytes(operation: str, shape: Iterable[int], dtype: Any) -> None:
     """Raise unless the bytes of an array can be counted.
 
-    Args:
-        operation: the call.
-        shape: the shape; a dim of a program with a free batch may be a symbol.
-        dtype: the dtype.
-
-    Raises:
-        OutOfMemoryError: they are 2^63 or more.
+    ``shape``: the shape; a dim of a program with a free batch may be a symbol.
     """
     shape = tuple(shape)
     if all(isinstance(n, int) for n in shape) and bytes_of(shape, dtype) > MOST_BYTES:
@@ -58,11 +52,7 @@ def check_bytes(operation: str, shape: Iterable[int], dtype: Any) -> None:
 
 
 def check_equations(operation: str, equations: Iterable) -> None:
-    """Raise unless the bytes of every array that equations make, or their bodies, can be counted.
-
-    Raises:
-        OutOfMemoryError: they are 2^63 or more.
-    """
+    """Raise unless the bytes of every array that equations make, or their bodies, can be counted."""
     _check(operation, equations, set())
 
 
@@ -94,11 +84,7 @@ def _check_empty_rows(operation: str, shape: tuple, dtype: Any) -> None:
 
 
 def check_trace(operation: str, results: Any) -> None:
-    """Raise unless a trace with its results fits: every array, and the results into memory.
-
-    Raises:
-        OutOfMemoryError: an array of it has 2^63 bytes or more, or there is no memory for the results.
-    """
+    """Raise unless a trace with its results fits: every array, and the results into memory."""
     frame = getattr(trace_ctx.trace, "frame", None)
     if frame is not None:
         check_equations(operation, frame.get_eqns())
@@ -107,16 +93,7 @@ def check_trace(operation: str, results: Any) -> None:
 
 
 def check_memory(operation: str, kinds: Iterable[tuple[Any, Any]], copies: int = 1) -> None:
-    """Raise unless this process can take memory for new arrays on CPUs.
-
-    Args:
-        operation: the call.
-        kinds: shape and dtype of each.
-        copies: the number of copies of each.
-
-    Raises:
-        OutOfMemoryError: it cannot.
-    """
+    """Raise unless this process can take memory for new arrays on CPUs."""
     kinds = [(tuple(shape), dtype) for shape, dtype in kinds]
     if not all(isinstance(n, int) for shape, _ in kinds for n in shape):
         return
@@ -153,29 +130,14 @@ def check_layers(operation: str, count: int, parameters: int) -> None:
 def check_results(operation: str, results: Any, inputs: Any) -> None:
     """Raise unless this process can take memory for the results of a program on CPUs, before it is compiled.
 
-    Args:
-        operation: the call.
-        results: shapes and dtypes, a tree.
-        inputs: those of the inputs, whose memory the results may take over.
-
-    Raises:
-        OutOfMemoryError: it cannot.
+    ``inputs``: those of the inputs, whose memory the results may take over.
     """
     many, given = [sum(bytes_of(x.shape, x.dtype) for x in jax.tree.leaves(tree)) for tree in (results, inputs)]
     _check_free(operation, "the results", many - given, "use smaller sizes or a narrower dtype")
 
 
 def check_compiled(operation: str, compiled: Any, ranks: int) -> None:
-    """Raise unless this process can take memory for the results and intermediate values of a program on CPUs.
-
-    Args:
-        operation: the call.
-        compiled: the program, a `jax.stages.Compiled`.
-        ranks: how many ranks this process runs it on.
-
-    Raises:
-        OutOfMemoryError: it cannot.
-    """
+    """Raise unless this process can take memory for the results and intermediate values of a program on CPUs."""
     found = compiled.memory_analysis()
     if found is None:
         return
@@ -184,11 +146,7 @@ def check_compiled(operation: str, compiled: Any, ranks: int) -> None:
 
 
 def check_layouts(operation: str, layouts: Iterable) -> None:
-    """Raise unless the physical arrays of global tensors fit: their bytes can be counted, and are available on CPUs.
-
-    Raises:
-        OutOfMemoryError: they are 2^63 or more, or this process cannot take memory for its ranks' shards.
-    """
+    """Raise unless the physical arrays of global tensors fit: their bytes can be counted, and are available on CPUs."""
     for layout in layouts:
         check_bytes(operation, layout.physical_shape, layout.dtype)
         place = layout.placement

@@ -49,10 +49,6 @@ def encode(value: Any, limit: int = MAX_BYTES) -> bytes:
     Args:
         value: of the types above, nested at most 64 deep.
         limit: the most bytes that it may take.
-
-    Raises:
-        EncodingTypeError: it holds something of another type; the text names the place.
-        EncodingError: it is nested too deep, or too large.
     """
     try:
         data = msgpack.packb(
@@ -68,11 +64,7 @@ def encode(value: Any, limit: int = MAX_BYTES) -> bytes:
 
 
 def decode(data: bytes, limit: int = MAX_BYTES) -> Any:
-    """Return the value that `encode` made bytes of; runs no code of the bytes' choice.
-
-    Raises:
-        EncodingError: these are no such bytes, they are more than `limit`, or nested too deep.
-    """
+    """Return the value that `encode` made bytes of; runs no code of the bytes' choice."""
     if len(data) > limit:
         raise _encoding_error("decoding a value", f"{len(data)} bytes, where at most {limit} are taken")
     options: dict[str, Any] = {"ext_hook": _mark, "object_pairs_hook": _no_map, "unicode_errors": "surrogatepass"}

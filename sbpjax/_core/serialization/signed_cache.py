@@ -36,12 +36,7 @@ def _key(folder: pathlib.Path) -> bytes | None:
 
 
 def read(folder: pathlib.Path, name: str) -> bytes | None:
-    """Return the bytes that `write` put under a name, None if there are none, or cannot be.
-
-    Raises:
-        SignatureError: the file was not written by this user's programs, or not under this name, or is not whole.
-        OSError: it cannot be read.
-    """
+    """Return the bytes that `write` put under a name, None if there are none, or cannot be."""
     key = _key(folder)
     if key is None:
         return None
@@ -53,11 +48,7 @@ def read(folder: pathlib.Path, name: str) -> bytes | None:
 
 
 def write(folder: pathlib.Path, name: str, body: bytes) -> bool:
-    """Put bytes under a name, all at once; return whether it was done.
-
-    Raises:
-        OSError: the disk is full, or the folder cannot be written.
-    """
+    """Put bytes under a name, all at once; return whether it was done."""
     key = _key(folder)
     if key is None:
         return False

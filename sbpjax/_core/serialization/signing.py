@@ -75,12 +75,7 @@ def _frame_context(context: str) -> bytes:
 
 
 def private_folder(path: str | os.PathLike) -> pathlib.Path:
-    """Return a folder that only this user can write, made with mode 700 if it is not there.
-
-    Raises:
-        UnsafeFileError: another user owns it, or a link in its place, or others may write to it.
-        OSError: it cannot be made.
-    """
+    """Return a folder that only this user can write, made with mode 700 if it is not there."""
     folder = pathlib.Path(path)
     make_folder(folder)
     for found in (os.lstat(folder), os.stat(folder)):  # a link, and its target
@@ -120,12 +115,7 @@ def _foreign(found: os.stat_result) -> str | None:
 
 
 def read_private_file(path: str | os.PathLike, most: int = 4096) -> bytes:
-    """Return the bytes of a file that only this user can read and write.
-
-    Raises:
-        UnsafeFileError: it is another user's, a link, or open to others.
-        FileNotFoundError: there is none.
-    """
+    """Return the bytes of a file that only this user can read and write."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:

@@ -32,9 +32,6 @@ from sbpjax.sbp.abstract import Abstract
 class Captured:
     """The tensors that traces of one function read from outside.
 
-    Args:
-        tensors: those that are known.
-
     Attributes:
         tensors: the inputs that they become, in order.
     """
@@ -127,12 +124,7 @@ class Captured:
         return len(self.tensors) == before and not self._guessed
 
     def drop_unread(self, closed: Any, first: int) -> Any:
-        """Return a program without the inputs that its trace did not read, and forget them.
-
-        Args:
-            closed: the traced program.
-            first: the position of its first captured input.
-        """
+        """Return a program without the inputs that its trace did not read, and forget them."""
         unread = {i for i, t in enumerate(self.tensors) if id(t) not in self._read}
         if not unread:
             return closed

@@ -54,10 +54,7 @@ def compile_function(fn: Any, *, fullgraph: bool = False) -> Any:
 class CompiledFunction:
     """A function with its traced programs, one per signature; the latest sixteen are kept.
 
-    Args:
-        fn: the function.
-        fullgraph: raise where a call cannot be traced.
-        owners: the modules that it reads; by default those that it closes over or names as globals.
+    ``owners``: the modules that it reads; by default those that it closes over or names as globals.
     """
 
     _MOST = 16
@@ -90,11 +87,7 @@ class CompiledFunction:
         return function.results.fill_places(trace.run(call.tensors))
 
     def _find_or_trace(self, owners: list, call: Call, args, kwargs, attempt: int) -> tuple[Function, Trace]:
-        """Return the program for a call, that of an earlier call if there is one.
-
-        Raises:
-            Recaptured: the function keeps something that it finds when it is traced again.
-        """
+        """Return the program for a call, that of an earlier call if there is one."""
         key = self._key(owners, call)
         found = self._traces.get(key)
         if found is None:
@@ -118,11 +111,7 @@ class CompiledFunction:
         return key, tuple(map(id, state.tensors))
 
     def _check_repeats(self, trace: Trace, owners: list, args, kwargs) -> None:
-        """Trace the function of a program that stores tensors again, now that it may find them.
-
-        Raises:
-            Recaptured: it is another program; the stored tensors are the user's own from here on.
-        """
+        """Trace the function of a program that stores tensors again, now that it may find them."""
         kept = _collect_escaped(owners)
         _, further = self._trace_call(owners, args, kwargs, MOST_ATTEMPTS - 1, kept)
         kept.restore()

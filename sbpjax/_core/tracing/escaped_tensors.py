@@ -244,13 +244,7 @@ def alike(new: Tensor, old: Tensor) -> bool:
 
 
 def split_output_programs(closed: ClosedJaxpr, first: int, count: int) -> list[tuple[ClosedJaxpr, list[int]]]:
-    """Return for some outputs of a program the small program that computes each, and the numbers of its inputs.
-
-    Args:
-        closed: the program.
-        first: the position of the first of these outputs.
-        count: how many there are.
-    """
+    """Return for some outputs of a program the small program that computes each, and the numbers of its inputs."""
     jaxpr = closed.jaxpr
     info = jaxpr.debug_info.with_unknown_names()
     some = inline_calls(
@@ -275,11 +269,8 @@ def evaluate_program(program: ClosedJaxpr, tensors: Sequence[Tensor]) -> Any:
 def store_value(tensor: Tensor, array: Any, placement: Any) -> None:
     """Let a tensor that outlived its trace hold its value.
 
-    Args:
-        tensor: the tensor.
-        array: the logical value.
-        placement: where the step runs: a tensor that it made local is the same on all ranks, and becomes broadcast
-            there.
+    ``placement``: where the step runs: a tensor that it made local is the same on all ranks, and becomes broadcast
+    there.
     """
     known = refresh_tensor(tensor).layout
     if known is None and (placement is None or not array.ndim):
@@ -352,20 +343,10 @@ def settle_escaped(
 ) -> tuple[ClosedJaxpr, list[Output]]:
     """Give kept tensors their values where these are the same in every call; return the tensors that the runs store.
 
-    Args:
-        kept: has recorded them.
-        left: the tensors.
-        closed: the program, among whose outputs they are.
-        first: the position of the first of them.
-        inputs: the inputs of the program that it only reads; None for those that change from call to call.
-        placement: where the step runs, None on one device.
-        last: the function is not traced again.
+    ``inputs``: the inputs of the program that it only reads; None for those that change from call to call.
 
     Returns:
         The program without the outputs that are constant, and for each tensor how runs store it.
-
-    Raises:
-        Recaptured: the function finds some of them when it is traced again.
     """
     if not left:
         return closed, []

@@ -67,26 +67,14 @@ class OutsideWrites:
         return [(x, saved) for x, saved in found if x is not None]
 
     def plain(self, returned: Collection[int] = ()) -> list[Tensor]:
-        """Return the written tensors that live on, if all of them hold values of their own and no gradients.
-
-        Args:
-            returned: the ids of the results.
-        """
+        """Return the written tensors that live on, if all of them hold values of their own and no gradients."""
         if self._unreturned_tensors(returned):
             gc.collect()
         left = self._unreturned_tensors(returned)
         return [] if any(x.requires_grad or base_of(x) is not None or kept_as(x) for x in left) else left
 
     def check(self, operation: str, returned: Collection[int] = ()) -> None:
-        """Raise if a written tensor lives on without being one of the results.
-
-        Args:
-            operation: the user's request, for the error.
-            returned: the ids of the results.
-
-        Raises:
-            AutogradError: the function changes a tensor that is not in ``state=``.
-        """
+        """Raise if a written tensor lives on without being one of the results."""
         if self._unreturned_tensors(returned):
             gc.collect()
         left = self._unreturned_tensors(returned)
@@ -99,11 +87,7 @@ class OutsideWrites:
         self.check_storage(operation)
 
     def check_storage(self, operation: str) -> None:
-        """Raise if a written tensor is gone, but others show its storage: ``w.detach().add_(1)`` writes ``w``.
-
-        Raises:
-            AutogradError: there is one.
-        """
+        """Raise if a written tensor is gone, but others show its storage: ``w.detach().add_(1)`` writes ``w``."""
         if self._is_shown():
             gc.collect()
         if self._is_shown():

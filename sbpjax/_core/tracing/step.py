@@ -159,11 +159,7 @@ class TracedStep(Traced):
             self._kept.undo([*self._left, *self._foreign])
 
     def _resolve_kept(self) -> list[Output]:
-        """Return the tensors that the runs store, after those that are the same in all of them got their values.
-
-        Raises:
-            Recaptured: the function keeps something that it finds when it is traced again.
-        """
+        """Return the tensors that the runs store, after those that are the same in all of them got their values."""
         read = [t for t in self.captured if kept_as(t) == "output"]
         if read:
             self._promote_to_state(read)

@@ -110,9 +110,6 @@ def run(operation: str, body: Callable[[list], list], tensors: list[Tensor], wri
         body: a function from a list of arrays to a list of arrays, such as `Function.on_arrays` under ``jax.vmap``.
         tensors: the tensors that it is run on.
         writes: allow the function to write to tensors that live outside it; else that is an error.
-
-    Returns:
-        A tensor per array.
     """
     made = Trace(operation, body, tensors, writes)
     return made.run(tensors)

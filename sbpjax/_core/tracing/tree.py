@@ -166,13 +166,6 @@ def static_key(value: Any, where: str = "an argument") -> Any:
     """Return the hashable form of a static leaf in the key of a program; equal keys mean that the same program fits.
 
     Numbers of different types differ, so do 0.0 and -0.0; a NumPy array counts with its content.
-
-    Args:
-        value: the leaf.
-        where: its path, for the error.
-
-    Raises:
-        GraphTypeError: the value has no hash, so that a change of it could go unnoticed.
     """
     if value is None or value.__class__ in (bool, int, str, bytes):
         return value.__class__, value

@@ -63,14 +63,7 @@ class Rule:
 
 
 def parse_rule(lines: Sequence[str]) -> tuple[Strategy, ...]:
-    """Return the signatures of a rule.
-
-    Args:
-        lines: e.g. ``["S0, B -> S0"]``.
-
-    Raises:
-        SbpError: a line is no signature.
-    """
+    """Return the signatures of a rule."""
     found = []
     for line in (lines,) if isinstance(lines, str) else lines:
         left, arrow, right = line.partition("->")

@@ -208,24 +208,14 @@ CLASSES: dict[str, Any] = {
 
 
 class _Reader:
-    """Makes the values of one directory.
-
-    Args:
-        directory: the directory.
-        make: builds a tensor from its array.
-        parameter: builds a parameter from its tensor.
-    """
+    """Makes the values of one directory."""
 
     def __init__(self, directory: Path, make: Make, parameter: Callable[[Any], Any]) -> None:
         self.directory, self.make, self.parameter = directory, make, parameter
         self._made: dict[int, tuple[Any, Any]] = {}  # so that shared objects stay shared
 
     def array(self, name: Any) -> np.ndarray:
-        """Return the array in a folder.
-
-        Raises:
-            ValueError, OSError: the folder holds no array, or its files do not fit each other.
-        """
+        """Return the array in a folder."""
         if not re.fullmatch(r"\w{1,200}", _text(name), re.ASCII):
             raise ValueError(f"the folder {name[:200]!r}")
         folder = self.directory / name

@@ -264,13 +264,7 @@ def _write_other(world: World, partial: Partial, shards: Shards | Exception, num
 
 
 def _shards(number: int, value: Any, copied: bool) -> Shards:
-    """Return the parts of a tensor or array that this process writes, on the host.
-
-    Args:
-        number: of the tensor.
-        value: the tensor or array.
-        copied: it may change before it is written.
-    """
+    """Return the parts of a tensor or array that this process writes, on the host."""
     world = processes.current()
     if isinstance(value, Tensor):
         refresh_tensor(value)

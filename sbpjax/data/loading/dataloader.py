@@ -251,12 +251,7 @@ class DataLoader:
 
 
 class _Iterator:
-    """One epoch.
-
-    Args:
-        loader: the loader.
-        resume: a state to resume from.
-    """
+    """One epoch."""
 
     def __init__(self, loader: DataLoader, resume: dict[str, Any] | None) -> None:
         self._loader = loader

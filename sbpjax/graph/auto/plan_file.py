@@ -113,11 +113,7 @@ class Sharding:
         return pins, marks
 
     def _layout_for_input(self, x: Input) -> Codes | None:
-        """Return the nd-sbp of an input; of a stack, that of all its tensors.
-
-        Raises:
-            SbpError: they have several.
-        """
+        """Return the nd-sbp of an input; of a stack, that of all its tensors."""
         found = {n: self.find(x.kind, n) for n in x.names}
         if len(set(found.values())) > 1:
             raise SbpError(

@@ -140,18 +140,7 @@ def _places(chosen: set, outvars: list) -> set[int]:
 def _program(
     name: str, whole: Program, invars, eqns, outvars, behind: Sequence = (), leave: set = frozenset(), come=frozenset()
 ) -> Callable:
-    """Return equations as a compiled function.
-
-    Args:
-        name: its name.
-        whole: the program that they are of.
-        invars: its inputs.
-        eqns: the equations.
-        outvars: its outputs.
-        behind: the values that the equations read through a barrier.
-        leave: places of outputs that go to the host's memory.
-        come: inputs that come back from there.
-    """
+    """Return equations as a compiled function."""
     invars, behind = list(invars), list(behind)
     used = _reads(eqns, outvars)
     consts = {v: c for v, c in whole.consts.items() if v in used}

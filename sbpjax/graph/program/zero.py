@@ -169,11 +169,7 @@ def gather_per_use(closed: ClosedJaxpr, rests: dict[int, Layout], slices: int | 
 class _StoredDivided:
     """A value that is stored divided: an input, or made of such inputs by equations that move elements.
 
-    Args:
-        layout: its layout while nothing is gathered; None if such an equation has no strategy without a gather.
-        leaf: the array of an input.
-        eqn: the equation that makes another value.
-        operands: those of the equation.
+    ``layout``: its layout while nothing is gathered; None if such an equation has no strategy without a gather.
     """
 
     def __init__(self, layout: Layout | None, leaf=None, eqn=None, operands: Sequence[_StoredDivided] = ()) -> None:

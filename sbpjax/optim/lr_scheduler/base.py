@@ -137,11 +137,7 @@ class LRScheduler:
                 group.update(options)
 
     def _take_new_groups(self) -> None:
-        """Adopt groups that were added to the optimizer since the last step, with their present rates.
-
-        Raises:
-            ValueError: the schedule has one value for each group.
-        """
+        """Adopt groups that were added to the optimizer since the last step, with their present rates."""
         groups = self.optimizer.param_groups[len(self.base_lrs) :]
         if not groups:
             return

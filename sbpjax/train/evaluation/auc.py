@@ -23,11 +23,7 @@ from .metric import Metric, Select, host
 
 
 def _scores_and_labels(name: str, predictions: Any, targets: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores of positives and of negatives.
-
-    Raises:
-        TrainError: a target is not 0 or 1, a score is NaN, or their numbers differ.
-    """
+    """Return scores of positives and of negatives."""
     scores, actual = host(predictions).reshape(-1), host(targets).reshape(-1)
     seen = f"{scores.size} scores, {actual.size} targets"
     if scores.size != actual.size:

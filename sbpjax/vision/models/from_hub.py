@@ -156,11 +156,7 @@ def _fetch_file(name: str, where: dict[str, Any], operation: str) -> Path:
 
 
 def _check(path: Path, name: str, operation: str) -> None:
-    """Compare a file with the SHA-256 that the server has named it by, if it has; remove it where it is another.
-
-    Raises:
-        HubError: it is another.
-    """
+    """Compare a file with the SHA-256 that the server has named it by, if it has; remove it where it is another."""
     blob = Path(os.path.realpath(path))
     if not SHA256.fullmatch(blob.name):
         return

@@ -167,11 +167,7 @@ DILATIONS = (12, 24, 36)  # for maps whose step is 8 pixels
 
 
 class _Mean(nn.Sequential):
-    """The mean of a map through a convolution, at all its cells.
-
-    Args:
-        inputs: channels of the map.
-    """
+    """The mean of a map through a convolution, at all its cells."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__(nn.AdaptiveAvgPool2d(1), *make_convolution(inputs, WIDTH, 1))

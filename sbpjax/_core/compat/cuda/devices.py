@@ -128,12 +128,7 @@ def get_arch_list() -> list[str]:
 
 
 def gpu(device: Any, operation: str) -> Any:
-    """Return a GPU as JAX's device.
-
-    Raises:
-        NotInJaxError: there is none.
-        PlacementError: there is no such one.
-    """
+    """Return a GPU as JAX's device."""
     _raise_if_no_gpu(operation)
     found = _gpus()
     index = number_here(_current if device is None else _index(device), len(found))

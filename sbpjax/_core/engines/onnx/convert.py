@@ -35,9 +35,6 @@ def convert(module: Any, constants: Mapping[int, np.ndarray], names: Sequence[st
 
     Returns:
         An `onnx.ModelProto`; its inputs are those that are no constants.
-
-    Raises:
-        UnsupportedError: an operation has no counterpart.
     """
     functions = {ir.StringAttr(f.attributes["sym_name"]).value: f.operation for f in module.body.operations}
     graph = Graph()

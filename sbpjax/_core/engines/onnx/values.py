@@ -86,10 +86,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 class Walk:
     """The conversion of a function's operations into nodes.
 
-    Args:
-        graph: the graph of the nodes.
-        functions: the functions of the program by name.
-        values: the known values of the program; a body of an operation sees those around it.
+    ``values``: the known values of the program; a body of an operation sees those around it.
     """
 
     def __init__(self, graph: Graph, functions: dict[str, Any], values: dict | None = None) -> None:

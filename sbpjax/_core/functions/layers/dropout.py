@@ -31,11 +31,7 @@ def _alpha_channels(x: Any, key: Any, /, p: float) -> Any:
 
 
 def drawn_key(p: float, training: bool, generator: Any) -> Any:
-    """Return the random key of a dropout; None where nothing is dropped.
-
-    Raises:
-        OpValueError: p is no probability.
-    """
+    """Return the random key of a dropout; None where nothing is dropped."""
     if not 0 <= p <= 1:
         raise OpValueError("dropout", f"p={p}", "a dropout probability is between 0 and 1", "F.dropout(x, p=0.5)")
     return generator_or_default(generator).key() if training and p > 0 else None

@@ -85,12 +85,7 @@ def row(name: str) -> tuple[str, str] | None:
 
 
 def absent_name_error(space: str, name: str) -> AttributeError:
-    """Return the error for a name that a package does not have.
-
-    Args:
-        space: the package below sbpjax: ``""``, ``"nn"``, ``"_C"``.
-        name: the missing name.
-    """
+    """Return the error for a name that a package does not have."""
     full = f"{space}.{name}" if space else name
     found = None if name.startswith("__") else row(full)
     package = f"sbpjax.{space}" if space else "sbpjax"

@@ -35,12 +35,7 @@ def public(
 ) -> Any:
     """Return a function as users call it.
 
-    Args:
-        function: the function.
-        names: other names of arguments; aliases of unknown parameters are left out.
-        oneflow: the form of the call in OneFlow.
-        out: whether to take ``out=`` for it.
-        strict: whether to check the types of arguments before each call.
+    ``names``: other names of arguments; aliases of unknown parameters are left out.
     """
     parameters = inspect.signature(function).parameters
     first = next(iter(parameters), "")
@@ -105,11 +100,7 @@ def _place_of_dtype(parameters: Mapping[str, inspect.Parameter]) -> int:
 
 
 def _dtype_of_out(function: Callable, out: Any, dtype: Any) -> Any:
-    """Return the dtype of a new tensor that is written into ``out``; a given dtype must be equal.
-
-    Raises:
-        OpError: it is another.
-    """
+    """Return the dtype of a new tensor that is written into ``out``; a given dtype must be equal."""
     if dtype is not None and dtypes.as_dtype(dtype) != out.dtype:
         seen, rule = (
             f"out of {out.dtype.name}",

@@ -50,14 +50,8 @@ _PUBLIC_ROWS: dict[str, dict[str, tuple[Row, str]]] = {}  # package: name: the r
 def op(form: str, function: Any, shows: int = FN, *, saves: str = "", amp: str = "", **facts: Any) -> Row:
     """Add a row whose functions are derived from the call form.
 
-    Args:
-        form: how users write the call.
-        function: the pure function, through a module of `op_modules`.
-        shows: the namespaces that expose it.
-        saves: the value that PyTorch keeps for backward where this package keeps an input: `OUTPUT` or
-            `NOTHING_SAVED`; it decides which write in place is an error.
-        amp: its autocast policy, see `_core.tensor.amp.lists`.
-        **facts: further columns, see `Row`.
+    ``saves``: the value that PyTorch keeps for backward where this package keeps an input: `OUTPUT` or
+    `NOTHING_SAVED`; it decides which write in place is an error.
     """
     note(function.path.rpartition(".")[2], saves, amp)
     return _add(Row(form, function.path, shows, **facts))
@@ -68,14 +62,7 @@ def custom(
 ) -> None:
     """Add rows for functions with logic of their own.
 
-    Args:
-        name: the name, or several by spaces.
-        module: the module that defines them.
-        shows: the namespaces that expose them.
-        own: the name of the function there, if it differs.
-        saves: see `op`, for the op of the function's name.
-        amp: likewise.
-        **facts: further columns, see `Row`; ``out=True`` gives ``out=`` to a function that does not take it.
+    ``**facts``: further columns, see `Row`; ``out=True`` gives ``out=`` to a function that does not take it.
     """
     for one in name.split():
         note(one.rpartition(".")[2], saves, amp)
@@ -149,11 +136,7 @@ class LazyMethod:
 
 
 def find_function(namespace: str, name: str) -> Callable:
-    """Return the function that the table has in a package under a name.
-
-    Raises:
-        KeyError: there is none.
-    """
+    """Return the function that the table has in a package under a name."""
     row, kind = _PUBLIC_ROWS[namespace][name]
     function = row.made.get(kind)
     if function is None:

@@ -161,10 +161,7 @@ def _join_sections(head: str, sections: dict[str, str]) -> str:
 def written_docstring(home: str, function: Callable, parameters: list[str]) -> str:
     """Return the docstring of a function that is written by hand, with the default descriptions of arguments added.
 
-    Args:
-        home: its module and name.
-        function: the function.
-        parameters: the names of all that it takes, as it is made public.
+    ``parameters``: the names of all that it takes, as it is made public.
     """
     head, sections = _parts(inspect.getdoc(function) or "")
     own = inspect.signature(function).parameters

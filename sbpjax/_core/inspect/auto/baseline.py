@@ -51,9 +51,6 @@ def hand_pins(problem: PlanningProblem, strategy: str) -> dict[int, Codes]:
     Args:
         problem: the step.
         strategy: ``dp``, ``zero1``, ``fsdp``, ``tp``; on several axes one for all of them, or one per axis: ``dp+tp``.
-
-    Raises:
-        SbpError: there is no such strategy, or it has another number of axes.
     """
     sizes = problem.sizes
     parts = strategy.split("+")

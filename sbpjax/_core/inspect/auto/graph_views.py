@@ -23,16 +23,7 @@ from .sensitivity import LayoutSensitivity, sensitivity
 
 
 def problem_of_program(graph: Any, state: State, program: Any) -> PlanningProblem:
-    """Return the step of a planned program.
-
-    Args:
-        graph: the graph.
-        state: the state that the program was traced with.
-        program: a planned `sbpjax.graph.program.program.Program`.
-
-    Raises:
-        MixedTensorError: it runs on one device, or on several placements.
-    """
+    """Return the step of a planned program."""
     if program.plan is None or program.placement is None or program.requested_codes is None:
         raise MixedTensorError(
             f"{graph.name}.auto_parallel_report(...)",

@@ -39,11 +39,6 @@ _CUTS = {"slice", "split"}
 class TensorParallel:
     """The layouts of parameters by Megatron's rule on one mesh axis, and the values that it sums.
 
-    Args:
-        program: the flat program of a step.
-        parameters: positions of the inputs that are parameters.
-        size: the number of ranks of the axis.
-
     Attributes:
         codes: parameter → code; dims that do not divide by the axis are never split.
         summed: parameter → bytes of the values that ranks add up for it in one step: the result of a product whose rows

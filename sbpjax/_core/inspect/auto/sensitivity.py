@@ -112,9 +112,6 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
         plan: the plan that was found for it.
         name: an input or a boundary activation as the report names it, or a pattern such as ``h.*.wq``.
         sbp: the nd-sbp, in any form: ``"S0,B"``, a list, or an `sbp` on one axis.
-
-    Raises:
-        SbpError: no tensor has that name, or the layout does not fit it.
     """
     positions = problem.positions(name)
     here = layouts_of(problem, plan)

@@ -24,11 +24,7 @@ from .megatron import TensorParallel
 
 @dataclass(frozen=True)
 class UsualTraffic:
-    """Bytes that one device would receive in one step under the usual strategies.
-
-    Attributes:
-        problem: the step.
-    """
+    """Bytes that one device would receive in one step under the usual strategies."""
 
     problem: PlanningProblem
 

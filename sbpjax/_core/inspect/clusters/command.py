@@ -62,11 +62,7 @@ def tokens(text: str) -> int:
 
 
 def run(options: argparse.Namespace) -> SearchReport:
-    """Return the report of a command line.
-
-    Raises:
-        SbpjaxError: the model or machine is unknown, or no layout fits.
-    """
+    """Return the report of a command line."""
     batch = tokens(options.batch)
     sequences, rest = divmod(batch, options.length)
     if rest or options.length < 1:

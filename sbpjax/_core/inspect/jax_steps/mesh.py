@@ -34,9 +34,6 @@ class MeshAxes:
     Attributes:
         mesh: the mesh.
         placement: where steps are planned; its axes have the mesh's names.
-
-    Raises:
-        PlacementError: it is no mesh of devices, its axes are of several types, or they are manual.
     """
 
     def __init__(self, mesh: Any) -> None:
@@ -100,14 +97,8 @@ class MeshAxes:
     def parse(self, name: str, layout: Any, shape: Sequence[int]) -> Codes:
         """Return the codes of a layout that the user gave.
 
-        Args:
-            name: of the tensor, for errors.
-            layout: a `PartitionSpec`, a `NamedSharding` over this mesh, or an sbp: by axis name, or one entry per axis
-                of more than one device.
-            shape: of the tensor.
-
-        Raises:
-            SbpError: the layout does not fit the mesh or the tensor.
+        ``layout``: a `PartitionSpec`, a `NamedSharding` over this mesh, or an sbp: by axis name, or one entry per axis
+        of more than one device.
         """
         if isinstance(layout, NamedSharding):
             if (layout.mesh.axis_names, layout.mesh.axis_sizes) != (self.mesh.axis_names, self.mesh.axis_sizes) or (
@@ -123,11 +114,7 @@ class MeshAxes:
         return codes
 
     def check(self, name: str, layout: Any, codes: Codes, shape: Sequence[int]) -> None:
-        """Refuse a layout that no array between two steps can have.
-
-        Raises:
-            SbpError: it is a partial sum, or does not divide evenly.
-        """
+        """Refuse a layout that no array between two steps can have."""
         if P in codes:
             rule = "an array between two steps is no partial sum"
             raise _wrong_pin(name, layout, algebra.nd_name(codes), rule)

@@ -53,16 +53,7 @@ class Step:
 def trace_step(fn: Callable, args: Sequence, hoist: bool = True) -> Step:
     """Return a step traced with arguments of these shapes.
 
-    Args:
-        fn: the step.
-        args: its arguments.
-        hoist: whether its loops take narrowed weights, so that they can be gathered once for all iterations.
-
-    Raises:
-        OpTypeError: no argument holds an array.
-        DataDependentError: the step reads the value of an array while it is traced.
-        OpNotSupportedError: it divides its work over devices by itself.
-        OpValueError: the state of its NNX arguments has another form afterwards.
+    ``hoist``: whether its loops take narrowed weights, so that they can be gathered once for all iterations.
     """
     signature = Signature(fn, args)
     found: dict[str, Any] = {}

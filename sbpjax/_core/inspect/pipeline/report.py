@@ -144,13 +144,7 @@ class PipelineReport(DisplayedReport):
 
 
 def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
-    """Time the tasks of a pipelined program and simulate its schedule.
-
-    Args:
-        graph: the graph.
-        program: its program.
-        rounds: how often each task runs; the median counts.
-    """
+    """Time the tasks of a pipelined program and simulate its schedule."""
     pipeline = getattr(program, "pipeline", None)
     if pipeline is None or pipeline.body is None:
         raise GraphError(

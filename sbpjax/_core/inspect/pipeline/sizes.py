@@ -66,11 +66,8 @@ class PipelineTraffic(Traffic):
 def memory(program: Any, state: Any, compiled: bool) -> PipelineMemory:
     """Return the memory that a pipelined program needs on one device per stage.
 
-    Args:
-        program: a `sbpjax.graph.pipeline.program.PipelinedProgram`.
-        state: the `State` that it was traced with.
-        compiled: the compiler's figures for values that live during a task; else an estimate from the plans, as it is
-            done for stages in other processes.
+    ``compiled``: the compiler's figures for values that live during a task; else an estimate from the plans, as it
+    is done for stages in other processes.
     """
     if compiled:
         program.compile()

@@ -145,11 +145,7 @@ def transformer(name: str) -> Transformer:
 
 
 def from_config(config: dict[str, Any], name: str = "model") -> Transformer:
-    """Return the sizes that a configuration of Llama or Mixtral has, by the names of ``config.json``.
-
-    Raises:
-        ConfigError: a size is missing.
-    """
+    """Return the sizes that a configuration of Llama or Mixtral has, by the names of ``config.json``."""
     needed = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
     lacking = [key for key in needed if not config.get(key)]
     if lacking:

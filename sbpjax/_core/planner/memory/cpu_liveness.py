@@ -33,12 +33,7 @@ _REDUCTIONS = REDUCTIONS | WINDOWS
 
 
 def spans_on(device: str, program) -> type[Spans]:
-    """Return the `Spans` of a program for the compiler of a type of device.
-
-    Args:
-        device: the type of the devices.
-        program: the flat program.
-    """
+    """Return the `Spans` of a program for the compiler of a type of device."""
     if device == "tpu":
         return TpuSpans
     rolled = any(eqn.primitive.name in LOOPS for eqn in program.eqns)  # the results of a loop are stacks

@@ -26,14 +26,7 @@ from sbpjax.sbp.layout import local_shape
 
 @dataclass(frozen=True)
 class StoredOperand:
-    """An operand or result of a node that is stored in memory before or after the program.
-
-    Attributes:
-        is_read: whether it is an operand.
-        position: its position among them.
-        value: the value.
-        times: its occurrences per member of the node.
-    """
+    """An operand or result of a node that is stored in memory before or after the program."""
 
     is_read: bool
     position: int

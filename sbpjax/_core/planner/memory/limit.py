@@ -88,11 +88,6 @@ def live_at_peak(program: Program, plan: Plan | None = None, device: str = "") -
     """Return the variables that are live at the peak of a program, and those that it reads on both sides of it.
 
     The second are read before and after: a copy of one in another layout lives there too.
-
-    Args:
-        program: the flat program.
-        plan: its plan; None for the program undivided.
-        device: the type of the devices.
     """
     spans = spans_on(device, program)(program, plan)
     when, _ = spans.find_peak()
@@ -120,15 +115,9 @@ def fastest_within(
 ) -> Any:
     """Return the fastest plan found that fits.
 
-    Args:
-        solve: prices, and a bound in the planner's own terms or None → plan, and its time apart from memory's price.
-        learn: add the peak of a plan to the moments at which memory has a price.
-        holds: plan → the bytes it needs.
-        cost: the prices.
-        limit_bytes: the memory limit of one device.
-
-    Raises:
-        OutOfMemoryError: the smallest plan found does not fit.
+    ``solve``: prices, and a bound in the planner's own terms or None → plan, and its time apart from memory's
+    price.
+    ``learn``: add the peak of a plan to the moments at which memory has a price.
     """
 
     def at(price: float | None, row: float | None = None) -> _Found:

@@ -81,10 +81,6 @@ def _is_backward(eqn) -> bool:
 class Spans:
     """Live ranges of the buffers of a program.
 
-    Args:
-        program: the flat program.
-        plan: its plan, None on one device.
-
     Attributes:
         backward: the first and the last equation of the backward; beyond the end without one.
     """

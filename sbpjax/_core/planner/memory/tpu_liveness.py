@@ -65,14 +65,7 @@ class TpuSpans(Spans):
         return in_tiles(shape, item) + padded - math.prod(added) * item
 
     def _lookup_bytes(self, table, table_codes, rows, rows_codes) -> int:
-        """Return the bytes of a lookup next to its operand and its result, which are counted as they are stored.
-
-        Args:
-            table: the table.
-            table_codes: its nd-sbp.
-            rows: the result.
-            rows_codes: their nd-sbp.
-        """
+        """Return the bytes of a lookup next to its operand and its result, which are counted as they are stored."""
         shape, item = local_shape(table.aval.shape, table_codes, self.sizes), table.aval.dtype.itemsize
         if not is_transposed(shape, item) or shape[-1] * item < _NARROW_BYTES:
             return 0

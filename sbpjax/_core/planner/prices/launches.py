@@ -29,10 +29,6 @@ from .cost import CostModel
 def launch_groups(program: Program, members: Mapping[Any, Sequence[Var]]) -> dict[Any, tuple]:
     """Return the group of every value whose conversions wait for none of the same group.
 
-    Args:
-        program: the flat program.
-        members: value → its variables in the program.
-
     Returns:
         Value → ``("start", distance)`` or ``("end", distance)``. Left out are values whose members are at unlike
         distances: the activations of equal layers, of which each waits for the one before.

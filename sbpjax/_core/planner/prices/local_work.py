@@ -50,14 +50,7 @@ def is_divided(name: str) -> bool:
 
 
 def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
-    """Return the bytes that one device reads and writes for an equation, None where the whole may be divided.
-
-    Args:
-        eqn: a flat equation.
-        ins: the nd-sbp of each operand.
-        outs: the nd-sbp of each result.
-        sizes: the sizes of the mesh axes.
-    """
+    """Return the bytes that one device reads and writes for an equation, None where the whole may be divided."""
     name = eqn.primitive.name
     if name == "gather":
         rows = _looked_up(eqn.outvars[0], outs[0], eqn.invars[1], ins[1], sizes)
@@ -121,14 +114,7 @@ def _tiles(row: float) -> int:
 
 
 def _transposed_bytes(table, codes, sizes, item: int) -> float:
-    """Return the bytes of the copy, not transposed, in which rows of half a tile and more are looked up.
-
-    Args:
-        table: the operand.
-        codes: its nd-sbp.
-        sizes: of the axes.
-        item: bytes of a number in the copy.
-    """
+    """Return the bytes of the copy, not transposed, in which rows of half a tile and more are looked up."""
     shape, full = local_shape(table.aval.shape, codes, sizes), table.aval.dtype.itemsize
     if not is_transposed_table(shape, full) or shape[1] * full < _HALF_TILE:
         return 0.0

@@ -31,13 +31,7 @@ SEGMENTS = ("row_segment", "key_segment")
 
 
 def _split(shape: tuple[int, ...], extras: dict[str, tuple[int, ...]], dim: int) -> dict[str, int]:
-    """Return the codes of each kind of operand and result where ``dim`` of the queries is split.
-
-    Args:
-        shape: of the queries.
-        extras: shapes of the mask and the segments that there are.
-        dim: the split dim.
-    """
+    """Return the codes of each kind of operand and result where ``dim`` of the queries is split."""
     lead = len(shape) - 3
     # Dims of size 1 are broadcast.
     rows, keys = (dim if dim < lead and name in extras and extras[name][dim] > 1 else B for name in SEGMENTS)

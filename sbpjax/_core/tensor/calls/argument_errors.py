@@ -248,12 +248,7 @@ _LARGEST = 2**63 - 1
 
 
 def check_attributes(fn: Callable, static: tuple) -> None:
-    """Raise unless the attributes of an op have their declared types; called once per op, not per call.
-
-    Raises:
-        OpTypeError: one is not, such as 2.5 for a dim.
-        OpError: a window's size or step has more than 64 bits.
-    """
+    """Raise unless the attributes of an op have their declared types; called once per op, not per call."""
     kinds = _kinds(fn)
     for key, value in static:
         wanted = kinds.get(key)

@@ -18,14 +18,7 @@ NOTHING = ""
 def rename_arguments(
     first: str, names: dict[str, str], args: tuple, options: dict[str, Any]
 ) -> tuple[tuple, dict[str, Any]]:
-    """Return the arguments of a call under a function's own names.
-
-    Args:
-        first: the function's first parameter.
-        names: other name to parameter, `REST` or `NOTHING`.
-        args: the arguments in order.
-        options: those by name.
-    """
+    """Return the arguments of a call under a function's own names."""
     rest: tuple = ()
     found = {}
     for name, value in options.items():

@@ -9,11 +9,7 @@ from ..storage.inplace import assign_out
 
 
 def into_out(out, result, exact: bool = False):
-    """Write the result of a function into its ``out=`` argument and return that; indices are not cast.
-
-    Raises:
-        OpError: ``out`` has another dtype than indices, or than the result if that is to be `exact`.
-    """
+    """Write the result of a function into its ``out=`` argument and return that; indices are not cast."""
     if isinstance(result, tuple):
         for target, value in zip(out, result, strict=True):
             into_out(target, value, exact or value.dtype.name == "int64" != target.dtype.name)

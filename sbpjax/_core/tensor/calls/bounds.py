@@ -91,11 +91,7 @@ def _is_within(part: np.ndarray, low: int, high: int) -> bool:
 
 
 def check_rows(operation: str, index, table, dim: int, ignored: int | None = None) -> None:
-    """Raise unless every element of an index names a place in a dim of a table, or is the ignored number.
-
-    Raises:
-        OpIndexError: an element is outside.
-    """
+    """Raise unless every element of an index names a place in a dim of a table, or is the ignored number."""
     if not isinstance(table, Tensor) or table.ndim <= dim:
         return  # the op itself raises
     size = table.shape[dim]
@@ -121,9 +117,6 @@ def check_dim(operation: str, index, x, dim: int, negative: bool = False) -> Non
         x: the tensor that is read or written.
         dim: a dim of ``x``; one that it has not is left to the op.
         negative: whether the op counts negative numbers from the end.
-
-    Raises:
-        OpBoundsError: an element is outside.
     """
     if isinstance(x, Tensor) and -max(x.ndim, 1) <= dim < max(x.ndim, 1):
         check_size(operation, index, x.shape[dim] if x.ndim else 1, dim % max(x.ndim, 1), negative)
@@ -148,11 +141,7 @@ def check_size(operation: str, index, size: int, dim: int, negative: bool = Fals
 
 
 def check_non_negative(operation: str, x, label: str) -> None:
-    """Raise if an integer tensor in host memory holds a negative number.
-
-    Raises:
-        OpBoundsError: it does.
-    """
+    """Raise if an integer tensor in host memory holds a negative number."""
     bad = find_out_of_bounds(x, 0, 1 << 62)
     if bad is not None:
         raise OpBoundsError(
@@ -164,11 +153,7 @@ def check_non_negative(operation: str, x, label: str) -> None:
 
 
 def check_tuples(operation: str, index, shape: tuple[int, ...]) -> None:
-    """Raise unless every row of an index of n-tuples names a place in the first n dims of a shape.
-
-    Raises:
-        OpBoundsError: a number is outside.
-    """
+    """Raise unless every row of an index of n-tuples names a place in the first n dims of a shape."""
     count = index.shape[-1] if isinstance(index, Tensor) and index.ndim else 0
     if not 0 < count <= len(shape):
         return  # the op itself raises

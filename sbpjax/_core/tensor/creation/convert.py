@@ -267,16 +267,9 @@ def from_local(
 ) -> Tensor:
     """Return a local tensor as a global one, see `to_global`.
 
-    Args:
-        x: a local tensor.
-        placement: the placement of the result.
-        sbp: its nd-sbp.
-        grad_sbp: the nd-sbp of the gradient on the way back.
-        check_meta: as for `to_global`.
-        check_values: likewise.
-        copies_get_grad: under broadcast give the gradient to every process's copy, not to the first rank's alone: of
-            PyTorch's loss, which is one that each rank computes again.
-        layout: that of the result, where all processes know it; see `process_local.from_local`.
+    ``copies_get_grad``: under broadcast give the gradient to every process's copy, not to the first rank's alone:
+    of PyTorch's loss, which is one that each rank computes again.
+    ``layout``: that of the result, where all processes know it; see `process_local.from_local`.
     """
     if placement is None or sbp is None:
         raise _incomplete_layout_error(x, placement, sbp)

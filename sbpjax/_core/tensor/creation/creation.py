@@ -48,11 +48,7 @@ _SMALL = 1 << 24
 
 
 def resolve_destination(device, placement, sbp, operation: str):
-    """Check the device, placement and sbp of a new tensor; return ``(device, placement, sbp)``, resolved.
-
-    Raises:
-        SbpTypeError: ``placement`` and ``sbp`` do not come together, or come with ``device``.
-    """
+    """Check the device, placement and sbp of a new tensor; return ``(device, placement, sbp)``, resolved."""
     if device is UNBOUND:
         return None, None, None
     if mode.device is not None and device is None and placement is None and sbp is None:

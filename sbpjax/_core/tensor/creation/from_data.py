@@ -214,11 +214,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 @hide_mesh
 def from_jax(array) -> Tensor:
-    """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding.
-
-    Raises:
-        SbpError: no sbp corresponds to the array's sharding.
-    """
+    """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding."""
     if isinstance(array, Tracer):
         return wrap_any(array)
     return wrap_any(*interop.from_jax(array))

@@ -50,13 +50,7 @@ def fill_on_host(
 ) -> Tensor | None:
     """Return a constant filled on the host; None where a program has to make it.
 
-    Args:
-        shape: its shape.
-        dtype: its dtype.
-        value: the number.
-        device: the device that a local tensor is bound to; None leaves it on the default device.
-        placement: the placement of a global tensor.
-        sbp: its nd-sbp.
+    ``device``: the device that a local tensor is bound to; None leaves it on the default device.
     """
     if _is_frequent(kind := (shape, dtype, device, placement)):
         return None
@@ -83,14 +77,7 @@ def draw(
 ) -> Callable[[], Tensor] | None:
     """Return a function that draws random numbers in blocks; None where a program of their shape has to draw them.
 
-    Args:
-        fn: a function of `_core.ops.randoms.random`.
-        static: its attributes.
-        inputs: a key, and numbers.
-        device: as in `fill_on_host`; so are `placement` and `sbp`.
-        placement: see there.
-        sbp: see there.
-        then: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
+    ``then``: a function of a block, by element, and arrays of numbers that it takes besides; a program of its own.
     """
     if fn not in _BY_ELEMENT or _is_frequent(kind := (fn, static, device, placement)):
         return None

@@ -55,12 +55,7 @@ def fits(value: Any, dtype: np.dtype) -> bool:
 
 
 def check_fits(operation: str, value: Any, dtype: np.dtype) -> None:
-    """Raise unless a number can become one of a dtype; tensors are not checked.
-
-    Raises:
-        OpError: the number is too large for the dtype, or it is complex and the dtype real.
-        OpOverflowError: it is an integer of more than 64 bits.
-    """
+    """Raise unless a number can become one of a dtype; tensors are not checked."""
     if not isinstance(value, _NUMBERS) or fits(value, dtype):
         return
     too_long = isinstance(value, int) and not -(1 << 63) <= value < 1 << 64

@@ -142,11 +142,6 @@ def call_kept(op: Op, inputs: list, device=None):
     """Run an op on local arrays by a program that earlier processes may have compiled.
 
     For ops that create: a start makes many, of a few shapes each, and drawing random numbers takes long to lower.
-
-    Args:
-        op: the op.
-        inputs: arrays and numbers.
-        device: where to run it; by default JAX's default device.
     """
     # `jax_default_device` decides where an uncommitted input runs, and is not visible in the inputs.
     key = (op, device, jax.config.jax_default_device, *[(x.shape, x.dtype, x.aval.weak_type) for x in inputs])

@@ -70,10 +70,7 @@ def can_call(op: Op) -> bool:
 def forward(op: Op, needs: Sequence[int], arrays: Sequence) -> tuple:
     """Return the float outputs of an op, its vjp, the other outputs, and `OutputFacts`.
 
-    Args:
-        op: the op.
-        needs: the inputs that get a gradient.
-        arrays: its inputs; numbers and None are part of the program, as they are where the op is traced itself.
+    ``arrays``: its inputs; numbers and None are part of the program, as they are where the op is traced itself.
     """
     fixed = tuple([(i, x.__class__, x) for i, x in enumerate(arrays) if not isinstance(x, _ARRAYS)])
     given = [x for x in arrays if isinstance(x, _ARRAYS)]

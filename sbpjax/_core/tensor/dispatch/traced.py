@@ -94,11 +94,7 @@ def logical_value(x):
 
 
 def constant(x: Tensor):
-    """Return a tensor's logical value as a constant of the program.
-
-    Raises:
-        MixedTensorError: a global tensor inside `jax.shard_map`.
-    """
+    """Return a tensor's logical value as a constant of the program."""
     x = x if x._cell is None else x._fresh()
     layout = x._layout
     if layout is None:

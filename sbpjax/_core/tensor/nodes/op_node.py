@@ -34,11 +34,7 @@ class OpNode(Node):
         return f"{self.entry.op.name}_backward"
 
     def kept(self) -> tuple:
-        """Return the saved payloads.
-
-        Raises:
-            AutogradError: it is freed, or a tensor of it was written meanwhile.
-        """
+        """Return the saved payloads."""
         saved = self.saved
         if saved.__class__ is not tuple:
             if saved is FREED:

@@ -48,11 +48,7 @@ _HARMLESS = frozenset(
 
 
 def check_writable(x: Tensor, operation: str) -> None:
-    """Raise unless ``x`` may be written in place now.
-
-    Raises:
-        InplaceError: a leaf that requires grad, a view of one, a view that shows an element more than once, ….
-    """
+    """Raise unless ``x`` may be written in place now."""
     seen = f"{x.dtype.name}{list(x.shape)}"
     if mode.grad:
         leaf = "Variable" if naming.is_torch() else "Tensor"  # PyTorch's and OneFlow's term

@@ -30,12 +30,7 @@ from .storage import defer
 
 
 class LazyConstant(LazyRoot):
-    """One value in the shape and layout of another tensor.
-
-    Attributes:
-        value: the value.
-        layout: the layout, None if local.
-    """
+    """One value in the shape and layout of another tensor."""
 
     __slots__ = ("layout", "value")
 

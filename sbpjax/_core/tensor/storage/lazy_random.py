@@ -66,17 +66,7 @@ def place_to_fill(x: Tensor) -> tuple[Any, Any, Any]:
 
 
 def fill(x: Tensor, fn, static: tuple, inputs: tuple, options: tuple, operation: str, then=None) -> bool:
-    """Fill a tensor with random numbers; return False where a program of their shape has to draw them.
-
-    Args:
-        x: the tensor, which may be written, off the tape.
-        fn: a function of `_core.ops.randoms.random`.
-        static: its attributes.
-        inputs: a key, and numbers.
-        options: the result of `place_to_fill`.
-        operation: the user's call.
-        then: see `host_constants.draw`.
-    """
+    """Fill a tensor with random numbers; return False where a program of their shape has to draw them."""
     draw = host_constants.draw(fn, static, list(inputs), *resolve_destination(*options, operation), then)
     if draw is None:
         return False

@@ -144,12 +144,7 @@ class Outputs:
 
 
 class LazyView(LazyPayload):
-    """One of some outputs.
-
-    Attributes:
-        outputs: the outputs.
-        place: which of them.
-    """
+    """One of some outputs."""
 
     __slots__ = ("outputs", "place")
 

@@ -147,11 +147,7 @@ def share_storage_of(x: Tensor, other: Tensor) -> None:
 def assign_after_trace(x: Tensor, array: Any, layout: Any, written: bool = False) -> None:
     """Let a tensor that outlived its trace hold a value, alone on its storage and off the tape.
 
-    Args:
-        x: the tensor.
-        array: its value.
-        layout: its layout.
-        written: whether it is part of the state: views and aliases see the value.
+    ``written``: whether it is part of the state: views and aliases see the value.
     """
     if written:
         x._set(array, layout)

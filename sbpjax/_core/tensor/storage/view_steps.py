@@ -31,13 +31,7 @@ def _put_reshape(x, value, /, shape):
 
 @functools.lru_cache(maxsize=4096)
 def reshaped_strides(shape, strides, new_shape):
-    """Return the strides of a reshape that shows the same elements, or None if no strides do.
-
-    Args:
-        shape: sizes of the viewed tensor.
-        strides: its strides.
-        new_shape: sizes of the view; as many elements.
-    """
+    """Return the strides of a reshape that shows the same elements, or None if no strides do."""
     if not all(isinstance(n, (int, np.integer)) for n in (*shape, *new_shape)):
         return None  # a size is a symbol: whether the dims are contiguous is unknown
     if math.prod(shape) == 0:

@@ -81,11 +81,7 @@ class detect_anomaly(set_detect_anomaly):  # PyTorch's name
 
 
 def check(node: Any, gradients: tuple) -> None:
-    """Check the gradients of a node's backward.
-
-    Raises:
-        AutogradError: one is NaN.
-    """
+    """Check the gradients of a node's backward."""
     # Inside a trace there are no values.
     if not trace_state_clean():
         return

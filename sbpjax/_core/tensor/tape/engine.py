@@ -30,12 +30,9 @@ def walk(
 ) -> None:
     """Run backward.
 
-    Args:
-        roots: ``(node, idx, grad)`` triples.
-        create_graph: record the backward itself.
-        retain_graph: keep the saved values of the nodes.
-        capture: ``{(node, idx): None}`` to be filled with the gradients arriving there, instead of writing ``.grad``.
-        others: with ``capture``, still write the ``.grad`` of leaves that are not captured.
+    ``capture``: ``{(node, idx): None}`` to be filled with the gradients arriving there, instead of writing
+    ``.grad``.
+    ``others``: with ``capture``, still write the ``.grad`` of leaves that are not captured.
     """
     pending = _count(roots)
     # `grad` must not run nodes that lead to no requested input: an unrelated Function may fail, and does so in

@@ -137,11 +137,7 @@ def row_parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
 def record_lookup(ids: Tensor, out: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
     """Put a lookup on the tape whose backward gives a `RowGrad`.
 
-    Args:
-        ids: the integers that were looked up; for tables ``(F, V, D)`` the last dim has one for each.
-        out: the rows, not on the tape.
-        weight: the table, a leaf.
-        padding_idx: a row that gets no gradient.
+    ``ids``: the integers that were looked up; for tables ``(F, V, D)`` the last dim has one for each.
     """
     node = LookupNode()
     node.ids, node.table, node.padding_idx = ids, weight, padding_idx

@@ -103,11 +103,7 @@ class ResNetBody(nn.Module):
 
 
 class _ExtraLevels(nn.Module):
-    """Two more levels, each half as large.
-
-    Args:
-        width: of all levels.
-    """
+    """Two more levels, each half as large."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -26,13 +26,7 @@ _SHAPES = 9  # boxes at each place: three sizes, three proportions
 
 
 class _Tower(nn.Module):
-    """Four convolutions, and one more with the answers.
-
-    Args:
-        width: of the levels.
-        columns: numbers for each box.
-        last: what the answering convolution is called.
-    """
+    """Four convolutions, and one more with the answers."""
 
     def __init__(self, width: int, columns: int, last: str) -> None:
         super().__init__()

@@ -78,12 +78,7 @@ class VGGFeatures(nn.Module):
 
 
 class _ConvPredictor(nn.Module):
-    """A convolution for each feature map, whose answers are brought together.
-
-    Args:
-        columns: numbers for each box.
-        widths: channels of the maps.
-    """
+    """A convolution for each feature map, whose answers are brought together."""
 
     def __init__(self, columns: int, widths: tuple[int, ...]) -> None:
         super().__init__()
