@@ -471,6 +471,13 @@ class WorkerError(SbpjaxError, RuntimeError):
     """
 
 
+class WorkerModuleError(WorkerError):
+    """A dataset for data workers holds a module: workers have no JAX to run it.
+
+    A program of PyTorch's under the alias goes on without workers instead.
+    """
+
+
 class WorkerNameError(WorkerError, AttributeError):
     """Tensors in data workers have the methods that datasets use, not this one."""
 

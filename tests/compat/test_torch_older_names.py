@@ -258,5 +258,5 @@ def test_a_dataset_that_holds_modules_is_read_in_this_process(torch):
 
 def test_under_the_own_name_a_dataset_that_holds_modules_has_no_workers():
     loader = flow.utils.data.DataLoader(_Centred(flow.nn.Identity()), batch_size=2, num_workers=2)
-    with pytest.raises(flow.errors.WorkerError, match="workers have no JAX"):
+    with pytest.raises(flow.errors.WorkerModuleError, match="workers have no JAX"):
         list(loader)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sbpjax._core import naming
-from sbpjax.errors import DataError, WorkerError, message, warn
+from sbpjax.errors import DataError, WorkerModuleError, message, warn
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -284,8 +284,8 @@ class _Iterator:
         """
         try:
             return self._loader._started_pool(self._seed)
-        except WorkerError as error:
-            if not (naming.is_torch() and getattr(error, "holds_module", False)):
+        except WorkerModuleError as error:
+            if not naming.is_torch():
                 raise
             self._loader.num_workers = 0
             warn(f"{error}\nThe batches are made in this process.")

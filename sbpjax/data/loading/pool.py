@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import SbpjaxError, WorkerError, WorkerTimeoutError, full_tracebacks
+from sbpjax.errors import SbpjaxError, WorkerError, WorkerModuleError, WorkerTimeoutError, full_tracebacks
 
 from . import transport
 from .host_functions import from_numpy
@@ -49,9 +49,7 @@ class _JobPickler(pickle.Pickler):
             rule = "workers have no JAX, and so no modules"
             fix = "apply the module in the training process, hold its numbers as NumPy arrays, or num_workers=0"
             seen = f"a module in the dataset or its functions: {type(obj).__name__}"
-            error = WorkerError("DataLoader(num_workers > 0)", seen, rule, fix)
-            error.holds_module = True  # type: ignore[attr-defined]
-            raise error
+            raise WorkerModuleError("DataLoader(num_workers > 0)", seen, rule, fix)
         if isinstance(obj, self.tensor) and not isinstance(obj, type):
             return from_numpy, (np.asarray(obj.detach().numpy()),)
         return reduce_object(obj)
