@@ -59,7 +59,8 @@ class Snapshots:
 
     Args:
         folder: in memory, of this host; all its processes have the same.
-        epoch: of the job, so that the pieces of a step that is done again are not mixed with those of before.
+        epoch: of the job. Pieces of a step that is done again are not mixed with those of before: the names have a
+            later number, this one or that of the folder's latest generation plus 1.
         host_ranks: the ranks of the processes on this host.
 
     Attributes:
@@ -69,7 +70,9 @@ class Snapshots:
 
     def __init__(self, folder: Path, epoch: int, host_ranks: range) -> None:
         signing.private_folder(folder)
-        self.folder, self.epoch, self.host_ranks = folder, epoch, host_ranks
+        self.folder, self.host_ranks = folder, host_ranks
+        held = max((_age(name)[0] + 1 for name in self._names()), default=0)  # the hosts' launchers may count anew
+        self.epoch = max(processes.current().exchange("counting the starts of snapshots", max(epoch, held)).values())
         self.bytes = 0
         self.failure: str | None = None
         self._is_divided = False  # this host has only parts of the state
@@ -209,12 +212,11 @@ class Snapshots:
         mine = {name: contents for name in self._names() if (contents := self._open(name)) is not None}
         gathered = processes.current().exchange("looking for snapshots", sorted(mine))
         common = set.intersection(*map(set, gathered.values()))
-        steps = [(int(m[1]), int(m[2]), name) for name in common if (m := GENERATION.match(name))]
-        steps = [found for found in steps if before is None or found[0] < before]
-        if not steps:
+        names = [name for name in common if before is None or _age(name)[1] < before]
+        if not names:
             return None
-        step, _, name = max(steps)
-        return step, mine[name]
+        name = max(names, key=_age)
+        return _age(name)[1], mine[name]
 
     def _fetch_lost(self, before: int | None) -> None:
         """Send the pieces of the freshest generation to the processes that lost theirs; all processes call it."""
@@ -222,7 +224,7 @@ class Snapshots:
         mine = {name: [int(piece.name) for piece in self._pieces(name)] for name in self._names()}
         held = world.exchange("looking for lost snapshots", mine)
         names = {name for names in held.values() for name in names}
-        for name in sorted(names, key=lambda name: _age(name)[::-1], reverse=True):  # as `latest` chooses
+        for name in sorted(names, key=_age, reverse=True):  # as `latest` chooses
             if before is not None and _age(name)[1] >= before:
                 continue
             holders: dict[int, int] = {}  # of each piece, its own process if that has it, else the first one
@@ -316,7 +318,7 @@ class _Pieces(Contents):
 
 
 def _age(name: str) -> tuple[int, int]:
-    """Return epoch and step of a generation: a later epoch may do an earlier step again."""
+    """Return epoch and step of a generation, its order: a later epoch may do an earlier step again."""
     step, epoch = name.removeprefix("step_").split(".")
     return int(epoch), int(step)
 

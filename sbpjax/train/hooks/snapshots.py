@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbpjax.data.checkpoint import snapshots
+from sbpjax.distributed.rank_processes import MEMORY
 from sbpjax.errors import CheckpointError, TrainError
 from sbpjax.utils import host
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("sbpjax.train")
 FOLDER = "SBPJAX_SNAPSHOT_DIR"
-_MEMORY = "/dev/shm"
 _RUN = re.compile(r"[0-9a-f]{16}")
 _RUN_ID = "snapshots.id"  # in the run's directory: snapshots of a run that was removed are not those of a new one
 
@@ -152,7 +152,7 @@ class Snapshots(Hook):
             run = world.exchange("naming the snapshots", _run_id(trainer.out) if world.rank == 0 else "")[0]
             given, local = os.environ.get(FOLDER), int(os.environ.get("LOCAL_RANK", "0"))
             if given is None or trainer.out is None:  # for this process alone
-                folder = Path(tempfile.mkdtemp(prefix="sbpjax-", dir=_MEMORY if os.path.isdir(_MEMORY) else None))
+                folder = Path(tempfile.mkdtemp(prefix="sbpjax-", dir=MEMORY))
                 atexit.register(shutil.rmtree, folder, ignore_errors=True)
                 ranks = range(world.rank, world.rank + 1)
             else:

@@ -58,6 +58,27 @@ def test_a_resumed_run_takes_the_later_snapshot_and_goes_on_to_the_bit(tmp_path,
         assert mine.numpy().tobytes() == theirs.numpy().tobytes()
 
 
+def test_a_later_epoch_is_resumed_from_though_it_has_an_earlier_step(tmp_path, memory):
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "run", Death(6), steps=8).fit()
+    (run,) = memory.iterdir()
+    (run / "step_000000004.0").rename(run / "step_000000004.1")
+    resumed = make(tmp_path / "run", steps=8)
+    assert resumed.resume() and resumed.step == 4
+
+
+def test_epochs_that_are_counted_anew_have_later_names(tmp_path, memory, monkeypatch):
+    monkeypatch.setenv("SBPJAX_JOB_EPOCH", "25")
+    with pytest.raises(KeyboardInterrupt):
+        make(tmp_path / "run", Death(3), steps=8).fit()
+    monkeypatch.setenv("SBPJAX_JOB_EPOCH", "1")
+    resumed = make(tmp_path / "run", Death(6), steps=8)
+    assert resumed.resume() and resumed.step == 2
+    with pytest.raises(KeyboardInterrupt):
+        resumed.fit()
+    assert generations(memory) == ["step_000000003.26", "step_000000004.26", "step_000000005.26"]
+
+
 def test_a_damaged_snapshot_is_not_read(tmp_path, memory):
     with pytest.raises(KeyboardInterrupt):
         make(tmp_path, Death(6)).fit()
