@@ -36,6 +36,9 @@ class CountedRanks:
     def extend(self, until):
         pass
 
+    def keep_standbys(self):
+        pass
+
     def poll(self):
         return self.failed, self.is_running
 

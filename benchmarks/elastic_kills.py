@@ -1,16 +1,21 @@
-"""Kills at random moments of a job over several hosts: ``python -m benchmarks.elastic_kills 20 [--hosts 2]``.
+"""Kills of one long job over several hosts: ``python -m benchmarks.elastic_kills 20 --folder /var/tmp/kills``.
 
 A small GPT under `Trainer`, with snapshots in memory, on hosts of two CPU devices each: launchers as processes, each
-rank a process. Every kill is SIGKILL to a rank, to a launcher (its host dies, and comes back), or to the launcher that
-leads, at a random moment of the time that a start and some steps take. Then losses are compared with those of an
-uninterrupted run, and the steps of all starts are counted: each start goes on where an earlier one had been, no later
-than its last step. Prints one line of JSON: kills by kind, seconds from the kill to the next step, steps done again,
-and the largest difference of a loss.
+rank a process. A kill is SIGKILL to a rank, to a launcher (its host dies, and comes back), or to the launcher that
+leads. It is aimed at a moment of rank 0: ``compile`` (from the start to the first step), ``collective`` (within a
+step), ``step`` (between two), ``save`` (of a checkpoint), ``restart`` (while the ranks of the last kill start again),
+and counted under the moment that rank 0 was in. After the last one all launchers get SIGTERM: the job saves, and goes
+on in the next call with the same folder. Losses are compared with those of an uninterrupted run, and each start has to
+go on where an earlier one had been. Prints a line of JSON after each kill, the last one for all calls of the folder.
+
+The first call with a folder makes the run without kills, for as long as ``--limit_s``. With ``--grow`` two hosts train,
+steps take a second, and two more launchers start: seconds to the first step of all four, in snapshot intervals of 20.
 """
 
 from __future__ import annotations
 
 import argparse
+import collections
 import json
 import os
 import random
@@ -22,11 +27,14 @@ import tempfile
 import time
 from pathlib import Path
 
-EVERY, AFTER_KILL_S = 5, 12.0
-PAUSE_S, STEPS_PER_KILL = 0.15, 80  # of the job that is killed, whose steps take longer than the kills then
+EVERY, SAVES_EVERY, PAUSE_S = 5, 10, 0.15
+TARGETS, MOMENTS = ("rank", "host", "leader"), ("compile", "collective", "step", "save", "restart")
+WITHIN_S = {"compile": 3.0, "collective": 0.03, "step": 0.15, "save": 0.03, "restart": 1.5}  # of the moment's begin
+GROWN_S = 120.0  # limit of a restart
+SAMPLES = 1 << 20
 
 
-def train(folder, steps, pause_s):
+def train(folder, piece, pause_s):
     """Train; the script of a rank."""
     import functools
 
@@ -37,18 +45,41 @@ def train(folder, steps, pause_s):
     from sbpjax.train import Checkpoints, Hook, LineWriter, Snapshots, Trainer
     from sbpjax.train.data import Numbered
 
+    now = os.open(f"{folder}/moment.{os.environ['RANK']}", os.O_WRONLY | os.O_CREAT)
+
+    def enter(moment):
+        os.pwrite(now, f"{moment:12}".encode(), 0)
+
+    enter("compile")
+
     class Tokens(Numbered):
         def sample(self, number):
             drawn = np.random.default_rng(number).integers(0, 64, 33)
             return drawn[:-1], drawn[1:]
 
-    class Steps(Hook):
+    class Collective(Hook):
         """Writes the time, the epoch, the step and its loss."""
 
+        steps = 0
+
+        def before_step(self, trainer):
+            if self.steps:
+                enter("collective")
+
         def after_step(self, trainer):
+            self.steps += 1
             loss = float(trainer.loss.numpy())
+            epoch = os.environ["SBPJAX_JOB_EPOCH"]
             with open(f"{folder}/steps.{os.environ['RANK']}", "a") as file:
-                file.write(f"{time.time():.3f} {os.environ['SBPJAX_JOB_EPOCH']} {trainer.step} {loss!r}\n")
+                file.write(f"{time.time():.3f} {piece} {epoch} {trainer.step} {loss!r}\n")
+            if trainer.step % SAVES_EVERY == 0:
+                enter("save")
+
+    class Pause(Hook):
+        order = 2
+
+        def after_step(self, trainer):
+            enter("step")
             time.sleep(pause_s)
 
     flow.manual_seed(3)
@@ -56,11 +87,13 @@ def train(folder, steps, pause_s):
     trainer = Trainer(
         model=models.gpt2.GPT2(config),
         optimizer=functools.partial(optim.AdamW, lr=1e-3),
-        data=Tokens(8 * steps),
+        data=Tokens(SAMPLES),
         batch_size=8,
-        max_steps=steps,
+        max_steps=SAMPLES // 8,
         parallel=models.Parallel(data=len(flow.placement.all("cpu").ranks)),
-        hooks=[Steps(), Checkpoints(every=50), Snapshots(every=EVERY)],
+        hooks=[Collective(), Checkpoints(every=SAVES_EVERY), Snapshots(every=EVERY), Pause()]
+        if pause_s
+        else [Collective(), Checkpoints(every=SAMPLES)],
         writers=[LineWriter()],
         out=f"{folder}/run",
     )
@@ -69,29 +102,50 @@ def train(folder, steps, pause_s):
 
 
 class Job:
-    """The launchers of a job."""
+    """The launchers of a job.
 
-    def __init__(self, folder, steps, ports, kills, pause_s):
-        self.folder, self.steps, self.kills, self.pause_s = folder, steps, kills, pause_s
+    Args:
+        folder: of the job.
+        ports: of its hosts' launchers.
+        pause_s: between two steps.
+        standby: whether a standby waits for each rank.
+        hosts: the limits of the number of hosts, if it may change.
+    """
+
+    def __init__(self, folder, ports, pause_s=PAUSE_S, standby=False, hosts=None, first=None):
+        folder.mkdir(exist_ok=True)
+        self.folder, self.pause_s, self.standby, self.hosts = folder, pause_s, standby, hosts
         self.addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
+        self.piece = 1 + max((row[1] for row in self.rows()), default=0)
         self.agents = {}
-        for node in range(len(ports)):
+        for node in range(len(ports) if first is None else first):
             self.start(node)
 
     def start(self, node):
         command = [sys.executable, "-m", "sbpjax.distributed.launch", "--hosts", self.addresses, "--node_rank", node]
-        command += ["--cpu_devices", 2, "--max_restarts", self.kills + 9, "--host_timeout", 5, "--join_wait", 1]
+        command += ["--cpu_devices", 2, "--max_restarts", 999, "--host_timeout", 5, "--join_wait", 1]
+        command += ["--standby", ""] if self.standby else []
+        command += ["--nnodes", self.hosts] if self.hosts else []
         command += ["--state_dir", self.folder / "votes", "-m", "benchmarks.elastic_kills"]
-        command += ["--train", self.folder, self.steps, self.pause_s]
+        command += ["--train", self.folder, self.piece, self.pause_s]
         env = os.environ | {"SBPJAX_JOB_SECRET": "s" * 32, "SBPJAX_CACHE_DIR": str(self.folder.parent / "cache")}
         with open(self.folder / f"agent{node}.log", "a") as log:
             self.agents[node] = subprocess.Popen(list(map(str, command)), env=env, stdout=log, stderr=log)
 
     def rows(self):
-        """Return ``(time, epoch, step, loss)`` of rank 0."""
+        """Return ``(time, call of the benchmark, epoch, step, loss)`` of rank 0."""
         path = self.folder / "steps.0"
         lines = path.read_text().splitlines() if path.exists() else []
-        return [(float(t), int(e), int(s), float(x)) for t, e, s, x in map(str.split, lines)]
+        return [(float(t), int(p), int(e), int(s), float(x)) for t, p, e, s, x in map(str.split, lines)]
+
+    def start_of_last(self):
+        """Return call and epoch of the latest step."""
+        return next((row[1:3] for row in reversed(self.rows())), (0, 0))
+
+    def moment(self):
+        """Return the moment of rank 0, ``restart`` if it is not there."""
+        path = self.folder / "moment.0"
+        return path.read_text().strip() if path.exists() and self.ranks(0) else "restart"
 
     def leader(self):
         """Return the host that led last."""
@@ -102,13 +156,17 @@ class Job:
         return max(started, key=lambda node: int(started[node][-1].split()[2]) if started[node] else 0)
 
     def ranks(self, node):
-        words = ["ps", "--ppid", str(self.agents[node].pid), "-o", "pid=,args="]
-        listed = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
-        return [int(line.split()[0]) for line in listed if "--train" in line]
+        """Return the processes of a host's ranks, not those of standbys."""
+        path, agent = self.folder / f"moment.{node}", self.agents[node].pid
+        try:
+            children = Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
+        except OSError:  # it ended
+            return []
+        return [int(pid) for pid in children if _has_open(pid, path)]
 
-    def kill(self, kind, node):
+    def kill(self, target, node):
         """Kill a rank or a launcher, which comes back at once; return whether there was one."""
-        if kind == "rank":
+        if target == "rank":
             ranks = self.ranks(node)
             for pid in ranks[:1]:
                 os.kill(pid, signal.SIGKILL)
@@ -118,81 +176,194 @@ class Job:
         self.start(node)
         return True
 
+    def is_running(self):
+        return all(agent.poll() is None for agent in self.agents.values())
+
     def wait(self, limit_s):
         deadline = time.monotonic() + limit_s
         for agent in self.agents.values():
             agent.wait(max(1.0, deadline - time.monotonic()))
         return [agent.returncode for agent in self.agents.values()]
 
+    def save(self, limit_s):
+        """End the job by SIGTERM; return the exit codes of its launchers."""
+        for agent in self.agents.values():
+            agent.terminate()
+        return self.wait(limit_s)
+
     def end(self):
         for agent in self.agents.values():
             agent.kill()
             agent.wait()
 
+    def logs(self):
+        """Return the ends of the launchers' logs."""
+        return "\n".join(f"== {log.name}\n{log.read_text()[-3000:]}" for log in sorted(self.folder.glob("agent*.log")))
+
+
+def _has_open(pid, path):
+    try:
+        return str(path) in [os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:  # it ended
+        return False
+
 
 def check(rows, wanted):
     """Return the steps done again and the largest relative difference of losses; raise if a step is left out."""
     again, difference, last = 0, 0.0, 0
-    epoch = None
-    for _, this, step, loss in rows:
-        if this != epoch:
+    start = None
+    for _, piece, epoch, step, loss in rows:
+        if (piece, epoch) != start:
             if step > last + 1:
-                raise SystemExit(f"epoch {this} begins at step {step} after step {last}")
+                raise SystemExit(f"epoch {epoch} begins at step {step} after step {last}")
             again += last + 1 - step
         elif step != last + 1:
-            raise SystemExit(f"step {step} after step {last} in epoch {this}")
-        epoch, last = this, step
-        difference = max(difference, abs(loss - wanted[step]) / abs(wanted[step]))
+            raise SystemExit(f"step {step} after step {last} in epoch {epoch}")
+        start, last = (piece, epoch), step
+        if step in wanted:
+            difference = max(difference, abs(loss - wanted[step]) / abs(wanted[step]))
     return again, difference
 
 
-def run_whole(folder, ports, steps, limit_s):
-    """Run a job without kills; return its losses by step, and the seconds to its first step with an empty cache."""
-    folder.mkdir()
+def run_whole(folder, ports, limit_s):
+    """Start a job with an empty cache, then train without kills, in one process of as many devices, for some time.
+
+    Returns:
+        The losses by step, and the seconds to the job's first step.
+    """
     begun = time.time()
-    job = Job(folder, steps, ports, 0, 0.0)
+    job = Job(folder / "cold", ports)
     try:
-        if any(job.wait(limit_s)):
-            raise SystemExit((folder / "agent0.log").read_text()[-3000:])
+        cold_s = await_step(job, (0, 0), limit_s) - begun
     finally:
         job.end()
-    rows = job.rows()
-    return {step: loss for _, _, step, loss in rows}, rows[0][0] - begun
+    (folder / "whole").mkdir()
+    env = os.environ | {"SBPJAX_CPU_DEVICES": str(2 * len(ports)), "RANK": "0", "SBPJAX_JOB_EPOCH": "0"}
+    command = [sys.executable, "-m", "benchmarks.elastic_kills", "--train", folder / "whole", "1", "0.0"]
+    process = subprocess.Popen(list(map(str, command)), env=env)
+    try:
+        process.wait(max(60.0, begun + limit_s - time.time()))
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    lines = (folder / "whole" / "steps.0").read_text().splitlines()
+    return {int(line.split()[3]): float(line.split()[4]) for line in lines}, cold_s
+
+
+def kill_once(job, chance, aim, target, deadline):
+    """Kill at a moment; return the facts, None if it did not come.
+
+    Returns:
+        Target, moment, and the seconds to the next step: None if the next kill comes before.
+    """
+    node = job.leader() if target == "leader" else chance.choice(sorted(job.agents))
+    while job.moment() != aim and time.monotonic() < deadline:
+        time.sleep(0.003)
+    time.sleep(chance.uniform(0.0, WITHIN_S[aim]))
+    moment, killed, start = job.moment(), time.time(), job.start_of_last()
+    if time.monotonic() > deadline or not job.kill(target, node):
+        return None
+    return {"target": target, "moment": moment, "killed": killed, "start": start, "next_s": None}
+
+
+def await_step(job, start, limit_s):
+    """Wait for the first step after a start; return its time."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline and job.is_running():
+        rows = [row for row in job.rows() if row[1:3] > start]
+        if rows:
+            return rows[0][0]
+        time.sleep(0.05)
+    raise SystemExit(f"no step for {limit_s:g} s after {start}\n{job.logs()}")
 
 
 def kill_often(job, kills, chance, deadline):
-    """Kill at random moments; return the kinds of kills, and the seconds from kills to the next step."""
-    kinds, seconds = [], []
-
-    def is_running():
-        return time.monotonic() < deadline and None in [agent.poll() for agent in job.agents.values()]
-
-    while is_running() and not job.rows():
-        time.sleep(0.2)
-    while is_running() and len(kinds) < kills:
-        kind = chance.choice(["rank", "host", "leader"])
-        node = job.leader() if kind == "leader" else chance.choice(sorted(job.agents))
-        time.sleep(chance.uniform(0.0, AFTER_KILL_S))
-        killed, epoch = time.time(), job.rows()[-1][1]
-        if not job.kill(kind, node):
+    """Kill at random moments; yield the facts of each kill once the job went on."""
+    done = 0
+    while done < kills and time.monotonic() < deadline:
+        aim, target = chance.choice(MOMENTS[:-1]), chance.choice(TARGETS)
+        if aim == "compile":  # that of a start after another kill
+            first = [kill_once(job, chance, "step", chance.choice(TARGETS), deadline)]
+            follow = chance.choice(["compile", "restart"])
+            killed = [*first, kill_once(job, chance, follow, target, deadline)]
+        else:
+            killed = [kill_once(job, chance, aim, target, deadline)]
+        killed = [facts for facts in killed if facts is not None]
+        if not killed:
             continue
-        kinds.append(kind)
-        if chance.random() < 0.3:  # the next one comes while this start is under way
-            continue
-        while is_running() and job.rows()[-1][1] == epoch:
-            time.sleep(0.2)
-        if rows := [row for row in job.rows() if row[1] > epoch]:
-            seconds.append(rows[0][0] - killed)
-    return kinds, seconds
+        done += len(killed)
+        killed[-1]["next_s"] = await_step(job, killed[-1]["start"], GROWN_S) - killed[-1]["killed"]
+        yield from killed
+        time.sleep(chance.uniform(0.5, 8.0))
+
+
+def compare_with_cold(folder, ports, standby):
+    """Return the seconds of a start with an empty cache, and from kills in that job to the next step."""
+    with tempfile.TemporaryDirectory(dir=folder) as fresh:
+        begun = time.time()
+        job = Job(Path(fresh, "job"), ports, standby=standby)
+        try:
+            found = {"cold_s": await_step(job, (0, 0), GROWN_S) - begun}
+            for target in ("rank", "host", "leader", "rank"):
+                time.sleep(10.0)  # standbys are there
+                start, killed = job.start_of_last(), time.time()
+                job.kill(target, job.leader() if target == "leader" else len(ports) - 1)
+                found[f"{target}_s"] = await_step(job, start, GROWN_S) - killed
+                found[f"{target}_ratio"] = found[f"{target}_s"] / found["cold_s"]
+        finally:
+            job.end()
+    return {name: round(value, 2) for name, value in found.items()} | {"load": round(os.getloadavg()[0], 1)}
+
+
+def grow(folder, ports, wanted, standby):
+    """Return the facts of a job that grows from two to four hosts."""
+    begun = sum(1 for _ in folder.glob("grown*"))
+    job = Job(folder / f"grown{begun}", ports, pause_s=1.0, standby=standby, hosts="2:4", first=2)
+    try:
+        start = await_step(job, (0, 0), GROWN_S) and job.start_of_last()
+        while len(job.rows()) < 15:
+            time.sleep(0.1)
+        rows, started = job.rows(), time.time()
+        step_s = (rows[-1][0] - rows[5][0]) / (len(rows) - 6)
+        for node in (2, 3):
+            job.start(node)
+        while " starts on hosts [0, 1, 2, 3]" not in (job.folder / "agent0.log").read_text():
+            start, _ = job.start_of_last(), time.sleep(0.1)
+        grown_s = await_step(job, start, GROWN_S) - started
+        time.sleep(5.0)
+        again, difference = check(job.rows(), wanted)
+    finally:
+        job.end()
+    facts = {"grown_s": grown_s, "step_s": step_s, "intervals": grown_s / (20 * step_s)}
+    return {"steps_again": again, "loss_difference": difference} | {n: round(x, 2) for n, x in facts.items()}
+
+
+def summarise(kills, rows, wanted, cold_s):
+    """Return the facts of all kills."""
+    again, difference = check(rows, wanted)
+    found = {"kills": len(kills), "cold_s": round(cold_s, 1), "steps": rows[-1][3], "steps_again": again}
+    found["loss_difference"] = difference
+    for name in ("target", "moment"):
+        found[name] = dict(sorted(collections.Counter(facts[name] for facts in kills).items()))
+    for target in TARGETS:
+        seconds = [facts["next_s"] for facts in kills if facts["target"] == target and facts["next_s"] is not None]
+        if seconds:
+            median = statistics.median(seconds)
+            found[f"{target}_s"], found[f"{target}_ratio"] = round(median, 1), round(median / cold_s, 2)
+    return found | {"load": round(os.getloadavg()[0], 1)}
 
 
 def main():
-    """Kill, and print one line of JSON."""
+    """Kill, and print a line of JSON after each kill."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kills", type=int, nargs="?", default=5)
     parser.add_argument("--hosts", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--limit_s", type=float, default=3600.0)
+    parser.add_argument("--limit_s", type=float, default=420.0)
+    parser.add_argument("--folder", type=Path, default=Path("/var/tmp/elastic_kills"))
+    parser.add_argument("--standby", action="store_true")
+    parser.add_argument("--ratio", action="store_true", help="of single kills to a cold start in the same job")
+    parser.add_argument("--grow", action="store_true")
     parser.add_argument("--train", nargs=3, default=None, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.train is not None:
@@ -200,31 +371,37 @@ def main():
     sys.path.insert(0, os.getcwd())
     from tests.distributed.elastic.simulated import free_ports
 
-    steps, deadline = STEPS_PER_KILL * (given.kills + 1), time.monotonic() + given.limit_s
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        wanted, cold_s = run_whole(folder / "whole", free_ports(given.hosts), steps, given.limit_s)
-        (folder / "killed").mkdir()
-        job = Job(folder / "killed", steps, free_ports(given.hosts), given.kills, PAUSE_S)
-        try:
-            kinds, seconds = kill_often(job, given.kills, random.Random(given.seed), deadline)
-            codes = job.wait(max(60.0, deadline - time.monotonic()))
-            again, difference = check(job.rows(), wanted)
-            if job.rows()[-1][2] != steps or any(codes):
-                raise SystemExit(f"ended at step {job.rows()[-1][2]} of {steps} with {codes}")
-        except BaseException:
-            for log in sorted((folder / "killed").glob("agent*.log")):
-                print(f"== {log.name}\n{log.read_text()[-3000:]}", file=sys.stderr)
-            raise
-        finally:
-            job.end()
-    found = {
-        "hosts": given.hosts, "kills": {kind: kinds.count(kind) for kind in sorted(set(kinds))}, "steps": steps,
-        "steps_again": again, "loss_difference": difference, "cold_start_s": round(cold_s, 1),
-        "next_step_s": [round(s, 1) for s in seconds], "load": os.getloadavg(),
-    }  # fmt: skip
-    found["median_s"] = round(statistics.median(seconds), 1) if seconds else None
-    print(json.dumps(found))
+    deadline = time.monotonic() + given.limit_s
+    given.folder.mkdir(exist_ok=True)
+    whole, kept = given.folder / "whole.json", given.folder / "kills.json"
+    if not whole.exists():
+        found = run_whole(given.folder, free_ports(given.hosts), given.limit_s)
+        whole.write_text(json.dumps(found))
+        return print(json.dumps({"reference": len(found[0]), "cold_s": round(found[1], 1)}))
+    losses, cold_s = json.loads(whole.read_text())
+    wanted = {int(step): loss for step, loss in losses.items()}
+    if given.ratio:
+        return print(json.dumps(compare_with_cold(given.folder, free_ports(given.hosts), given.standby)))
+    if given.grow:
+        return print(json.dumps(grow(given.folder, free_ports(4), wanted, given.standby)))
+    kills = json.loads(kept.read_text()) if kept.exists() else []
+    job = Job(given.folder / "killed", free_ports(given.hosts), standby=given.standby)
+    try:
+        await_step(job, (job.piece, 0), GROWN_S)
+        chance = random.Random(f"{given.seed} {job.piece}")
+        for facts in kill_often(job, given.kills, chance, deadline):
+            kills.append(facts)
+            print(json.dumps({"last": facts} | summarise(kills, job.rows(), wanted, cold_s)), flush=True)
+            kept.write_text(json.dumps(kills))
+        codes = job.save(GROWN_S)
+        if set(codes) != {75}:
+            raise SystemExit(f"the launchers ended with {codes}")
+    except BaseException:
+        print(job.logs(), file=sys.stderr)
+        raise
+    finally:
+        job.end()
+    print(json.dumps(summarise(kills, job.rows(), wanted, cold_s)))
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write output to files in --logdir")
     p.add_argument("--logdir", default="log", help="where redirected output goes: <logdir>/rank_<r>/stdout, stderr")
     p.add_argument("--max_restarts", type=int, default=0, help="start all processes again, so often, when one dies")
+    p.add_argument("--standby", default=None, metavar="MODULES", help="keep a process ready for each rank's next start")
     p.add_argument("--monitor_interval", type=float, default=0.1, help="seconds between looks at the processes")
     p.add_argument("--timeout", type=float, default=None, help="seconds that ranks wait for each other (600)")
     p.add_argument("--cpu_devices", type=int, default=None, help="virtual CPU devices of each process")
@@ -73,6 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = p.parse_args(arguments)
     if options.module and options.no_python:
         p.error("-m and --no_python exclude each other")
+    if options.standby is not None and (options.no_python or options.redirect_stdout_and_stderr):
+        p.error("--standby excludes --no_python and --redirect_stdout_and_stderr")
     if isinstance(options.nnodes, tuple) or (options.hosts, options.min_hosts, options.max_hosts) != (None, None, None):
         return _run_elastic(p, options)
     node_rank = options.node_rank or 0
@@ -146,6 +149,7 @@ class Launcher(RankProcesses):
                 self.log(f"starting all ranks again ({cause})")
         finally:
             self.stop(0.0)
+            self.end_standbys()
             self._tie.close()
             shutil.rmtree(self.snapshots, ignore_errors=True)
             for number, handler in before.items():
@@ -187,6 +191,7 @@ class Launcher(RankProcesses):
                 self.stop(0.0)
             codes = [r.process.poll() for r in self.ranks]
             if received is None:
+                self.keep_standbys()
                 for rank, code in zip(self.ranks, codes, strict=True):
                     if code not in (None, 0):
                         kill(rank.process, signal.SIGKILL)  # its children hold its output open

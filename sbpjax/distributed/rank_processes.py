@@ -13,6 +13,8 @@ start their ranks through this class.
 from __future__ import annotations
 
 import collections
+import contextlib
+import json
 import os
 import re
 import secrets
@@ -39,8 +41,9 @@ _PIECES = re.compile(
     r"\d*(?:(?:\[Gloo\] Rank | is connected to | peer ranks\. |Expected number of connected peer ranks is : )\d*)+"
 )
 _KEPT_LINES = 20
-_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
+MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()  # for snapshots
 _SILENCE_S, _DRAIN_S = 5.0, 60.0  # of output that a process left: how long none may come, how long it may take
+_STANDBY_AFTER_S = 5.0  # of the ranks' start, which needs the processors first
 
 
 def is_connected_message(line: str) -> bool:
@@ -54,7 +57,7 @@ class Rank:
     """One started process.
 
     Attributes:
-        rank: its rank among all processes.
+        rank: its rank among all processes; None of a standby.
         process: the process.
         last: the last lines of its output.
         errors: the last lines of its error output, which the other must not crowd out.
@@ -64,7 +67,7 @@ class Rank:
         log: the directory with its output, if that is redirected.
     """
 
-    rank: int
+    rank: int | None
     process: subprocess.Popen
     last: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
     errors: collections.deque = field(default_factory=lambda: collections.deque(maxlen=_KEPT_LINES))
@@ -114,9 +117,11 @@ class RankProcesses:
         self.environment = environment or {}
         self.ranks: list[Rank] = []
         self.world_size = 1
-        self.snapshots = str(signing.private_folder(f"{_MEMORY}/sbpjax-{os.getuid()}") / secrets.token_hex(8))
+        self.snapshots = str(signing.private_folder(f"{MEMORY}/sbpjax-{os.getuid()}") / secrets.token_hex(8))
         self._lock = threading.Lock()
         self._tie: Any = None
+        self._standbys: list[Rank] = []
+        self._begun = 0.0
 
     def make_tie(self, lease: str | None = None) -> None:
         """Tie the ranks that are started from now on to this process; see `parent_death.ProcessTie`."""
@@ -131,19 +136,19 @@ class RankProcesses:
             env: the variables that all ranks have.
         """
         o = self.options
-        env = {"PYTHONHASHSEED": "0", **env}  # sets of names are walked through alike on all ranks
+        self._begun = time.monotonic()
+        env = self._with_settings(env)
         env.update(
             RANK=str(rank),
             LOCAL_RANK=str(local),
             LOCAL_WORLD_SIZE=str(o.nproc_per_node),
             SBPJAX_LAUNCHED=str(os.getpid()),
             SBPJAX_SNAPSHOT_DIR=self.snapshots,
-            PYTHONUNBUFFERED="1",
         )
-        if o.timeout is not None:
-            env["SBPJAX_TIMEOUT"] = str(o.timeout)
-        if o.cpu_devices is not None:
-            env["SBPJAX_CPU_DEVICES"] = str(o.cpu_devices)
+        standby = self._standbys.pop() if self._standbys else None
+        if standby is not None and _give_place(standby, rank, env):
+            self.ranks.append(standby)
+            return
         command = [o.training_script, *o.training_script_args]
         if not o.no_python:
             command = [sys.executable, "-u", *(["-m"] if o.module else []), *command]
@@ -154,18 +159,53 @@ class RankProcesses:
                 process = self._tie.start(command, env=env, stdout=out, stderr=err)
             self.ranks.append(Rank(rank, process, log=log))
             return
-        process = self._tie.start(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.ranks.append(self._start_with_readers(self._tie, rank, command, env=env))
+
+    def keep_standbys(self) -> None:
+        """Start a standby for each rank of this machine once the ranks have run for some time; see `standby`."""
+        o = self.options
+        if o.standby is None or self._standbys or time.monotonic() < self._begun + _STANDBY_AFTER_S:
+            return
+        program = [*(["-m"] if o.module else []), o.training_script, *o.training_script_args]
+        command = [sys.executable, "-u", "-m", "sbpjax.distributed.standby", o.standby, *program]
+        env, tie = self._with_settings(os.environ | self.environment), self._make_standby_tie()
+        for _ in range(o.nproc_per_node):
+            self._standbys.append(self._start_with_readers(tie, None, command, env=env, stdin=subprocess.PIPE))
+
+    def end_standbys(self) -> None:
+        """End the standbys."""
+        for standby in self._standbys:
+            _close_input(standby)
+            kill(standby.process, signal.SIGKILL)
+            standby.process.wait()
+        self._standbys = []
+
+    def _make_standby_tie(self) -> Any:
+        return self._tie
+
+    def _with_settings(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return an environment with what the options set for all ranks alike."""
+        found = {"PYTHONHASHSEED": "0", **env, "PYTHONUNBUFFERED": "1"}  # sets of names are walked through alike
+        if self.options.timeout is not None:
+            found["SBPJAX_TIMEOUT"] = str(self.options.timeout)
+        if self.options.cpu_devices is not None:
+            found["SBPJAX_CPU_DEVICES"] = str(self.options.cpu_devices)
+        return found
+
+    def _start_with_readers(self, tie: Any, rank: int | None, command: list[str], **options: Any) -> Rank:
+        """Start a process whose output is passed on."""
+        process = tie.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
         started = Rank(rank, process, writing=self._lock)
         ends = ((process.stdout, sys.stdout, started.last), (process.stderr, sys.stderr, started.errors))
         for source, sink, last in ends:
             reader = threading.Thread(target=self._pass_on, args=(started, source, sink, last), daemon=True)
             reader.start()
             started.readers.append(reader)
-        self.ranks.append(started)
+        return started
 
     def _pass_on(self, rank: Rank, source, sink, last: collections.deque) -> None:
-        prefix = f"[rank {rank.rank}] " if self.world_size > 1 else ""
         for raw in source:
+            prefix = "[standby] " if rank.rank is None else f"[rank {rank.rank}] " if self.world_size > 1 else ""
             line = raw.decode("utf-8", "replace").rstrip("\n")
             rank.lines += 1
             if is_connected_message(line):
@@ -232,6 +272,20 @@ class RankProcesses:
 def _early_ended_ranks(lines: list[str]) -> list[int]:
     """Return the ranks that ended while others waited for them; see `_core.runtime.trace_difference`."""
     return sorted({int(r) for line in lines for r in re.findall(r"rank (\d+) has come to the end of its", line)})
+
+
+def _give_place(standby: Rank, rank: int, env: Mapping[str, str]) -> bool:
+    """Let a standby go on as a rank; return whether it is there."""
+    standby.rank = rank
+    with contextlib.suppress(OSError):
+        standby.process.stdin.write(json.dumps(dict(env)).encode() + b"\n")  # type: ignore[union-attr]
+    _close_input(standby)
+    return standby.process.poll() is None
+
+
+def _close_input(standby: Rank) -> None:
+    with contextlib.suppress(OSError):
+        standby.process.stdin.close()  # type: ignore[union-attr]
 
 
 def kill(process: subprocess.Popen, number: int) -> None:

@@ -144,6 +144,7 @@ def test_modules_are_run():
     (["--nproc_per_node", "0", "x"], "at least one machine and one process"),
     (["--nnodes", "2", "--node_rank", "2", "x"], "node_rank < nnodes"),
     (["-m", "--no_python", "x"], "exclude each other"),
+    (["--standby", "", "--no_python", "x"], "--standby excludes"),
     (["--nnodes", "2", "--port", "0", "x"], "with several machines name one"),
     (["--nproc_per_node", "two", "x"], "invalid int value"),
     ([], "training_script"),

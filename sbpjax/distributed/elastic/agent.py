@@ -38,6 +38,9 @@ class Ranks(Protocol):
         """Return ``(rank, code)`` of the first rank that failed, None without one, and whether some still run."""
         ...
 
+    def keep_standbys(self) -> None:
+        """Have processes ready for the next start, if the options want it."""
+
     def save(self) -> None:
         """Have them save and exit."""
 
@@ -433,6 +436,7 @@ class Agent:
         while True:
             await asyncio.sleep(s.poll_s)
             now = time.monotonic()
+            self.ranks.keep_standbys()
             if self._running and self._stopping is None:
                 self._useful = now
                 failed, is_running = self.ranks.poll()

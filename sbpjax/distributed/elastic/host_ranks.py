@@ -29,6 +29,7 @@ from .channel import split_address
 from .epochs import Epoch, Host
 
 _POLL_S = 0.02
+_WAITING = 1e10  # a time of `time.monotonic` that does not come
 
 
 class HostRanks(RankProcesses):
@@ -47,13 +48,31 @@ class HostRanks(RankProcesses):
         name = f"{signing.derive_key(key, 'snapshots').hex()[:16]}-{node}"
         self.snapshots = os.path.join(os.path.dirname(self.snapshots), name)
         self._folder = tempfile.mkdtemp(prefix="sbpjax-ranks-")
-        self._lease = os.path.join(self._folder, "lease")
+        self._lease = self._make_lease(0.0)
+        self._until = 0.0
+        self._standby_tie, self._standby_lease = None, ""
         self._failed: Rank | None = None
-        parent_death.extend_lease(self._lease, 0.0)
+
+    def _make_lease(self, until: float) -> str:
+        handle, path = tempfile.mkstemp(prefix="lease", dir=self._folder)
+        os.close(handle)
+        parent_death.extend_lease(path, until)
+        return path
+
+    def _make_standby_tie(self) -> parent_death.ProcessTie:
+        """Return the tie of standbys, which outlive the ranks of an epoch, and need no lease before they are ranks."""
+        self._standby_lease = self._make_lease(_WAITING)
+        self._standby_tie = parent_death.ProcessTie(self._standby_lease)
+        return self._standby_tie
 
     def start(self, epoch: Epoch, host: Host) -> None:
         """Start the ranks of an epoch."""
-        self.make_tie(self._lease)
+        if self._standby_tie is not None:
+            os.unlink(self._lease)
+            self._tie, self._lease, self._standby_tie = self._standby_tie, self._standby_lease, None
+            self.extend(self._until)  # before any of them is a rank
+        else:
+            self.make_tie(self._lease)
         self.ranks, self._failed, self.world_size = [], None, epoch.world_size
         address, port = split_address(epoch.master)
         env = {
@@ -76,6 +95,7 @@ class HostRanks(RankProcesses):
 
     def extend(self, until: float) -> None:
         """Let the ranks run until a time of `time.monotonic`."""
+        self._until = until
         parent_death.extend_lease(self._lease, until)
 
     def poll(self) -> tuple[tuple[int, int] | None, bool]:
@@ -122,6 +142,9 @@ class HostRanks(RankProcesses):
             return probe.getsockname()[1]
 
     def close(self, *, is_over: bool = True) -> None:
-        """Remove the lease, and the snapshots of a job that is over."""
+        """End the standbys, and remove the leases, and the snapshots of a job that is over."""
+        self.end_standbys()
+        if self._standby_tie is not None:
+            self._standby_tie.close()
         for folder in (self._folder, *([self.snapshots] if is_over else ())):
             shutil.rmtree(folder, ignore_errors=True)

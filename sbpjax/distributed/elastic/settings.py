@@ -50,7 +50,7 @@ class Settings:
     silence_s: float = 10.0
     join_wait_s: float = 5.0
     save_s: float = 600.0
-    grace_s: float = 3.0
+    grace_s: float = 1.0
     timeout_s: float = 600.0
     poll_s: float = 0.1
     master_port: int = 0

@@ -30,6 +30,9 @@ class LoggedRanks:
     def extend(self, until):
         self.until = until
 
+    def keep_standbys(self):
+        pass
+
     def poll(self):
         if self.running and time.monotonic() > self.until:  # as the watchers of real ranks
             self._end(self.until)
