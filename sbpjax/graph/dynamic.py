@@ -167,7 +167,7 @@ class Dynamic:
                 raise GraphError(
                     name,
                     f"{path} differs by {difference:.1e} of {scale:.1e} for inputs padded from {size} to {bucket}",
-                    f"what is padded changes no output by more than {_TOLERANCE:g} of its largest value",
+                    f"padding changes no output by more than {_TOLERANCE:g} of its largest value",
                     "mask it: an attention mask, ignore_index in the loss, sums over valid positions only",
                 )
 

@@ -154,7 +154,7 @@ def test_a_new_signature_says_in_one_line_which_argument_changed(caplog):
         net.to(flow.bfloat16)
         graph(flow.ones(3, 4, dtype=flow.bfloat16), 3.0)
     first, second, third, fourth, fifth = messages(caplog)
-    seconds, change = re.fullmatch(rf"{graph.name} compiled anew in ([0-9.]+) s: (.*)", first).groups()
+    seconds, change = re.fullmatch(rf"{graph.name} recompiled in ([0-9.]+) s: (.*)", first).groups()
     assert change == "x: float32[2, 4] → float32[3, 4]"
     assert seconds in [f"{sum(program.seconds.values()):.1f}" for program in graph._g.programs.values()]
     assert "the structure of the arguments; now x, scale" in second

@@ -364,7 +364,7 @@ def log_change(program: Any) -> None:
     """Log in one line what was compiled after the first program, and how long it took."""
     if program.change:
         took = sum(program.seconds.values())
-        log.warning("%s compiled anew in %.1f s: %s", program.operation.removesuffix(".build"), took, program.change)
+        log.warning("%s recompiled in %.1f s: %s", program.operation.removesuffix(".build"), took, program.change)
         program.change = ""
 
 

@@ -271,6 +271,6 @@ def test_further_compilations_are_logged_with_their_reason(caplog):
         double(flow.ones(2))  # known
         double(flow.ones(4))
     assert [re.sub(r"in [0-9.]+ s", "in s", text) for text in caplog.messages] == [
-        "compile(<lambda>) compiled anew in s: x: float32[2] → float32[3]",
-        "compile(<lambda>) compiled anew in s: x: float32[2] → float32[4]",
+        "compile(<lambda>) recompiled in s: x: float32[2] → float32[3]",
+        "compile(<lambda>) recompiled in s: x: float32[2] → float32[4]",
     ]
