@@ -20,25 +20,25 @@ from sbpjax._core.programs.rules import table
 
 # Primitives without rules, by their handling.
 WITHOUT_RULES = {
-    "Inlined: their equations stand in the program instead": (
+    "Inlined: replaced by their equations": (
         "call closed_call composite custom_jvp_call custom_jvp_call_jaxpr custom_linear_solve custom_vjp_call "
         "custom_vmap_call eval_jaxpr jit linear_call program_order remat2 remat_opt xla_metadata_call"
     ),
-    "Dropped: hints to GSPMD, where the planner chooses": "layout_constraint relayout reshard",
-    "Fallback: factorisations and streams of random bits, of which a part needs the whole operand": (
+    "Dropped: hints to GSPMD; the planner chooses instead": "layout_constraint relayout reshard",
+    "Fallback: factorisations and streams of random bits; each part needs the whole operand": (
         "cholesky_update geqp3 ormqr rng_bit_generator"
     ),
     "Fallback: code that the planner cannot read": "call_exported core_map cudnn_fusion custom_partitioning",
-    "Fallback: could be divided, but are too rare for a rule": (
+    "Fallback: divisible, but too rare for a rule": (
         "broadcast_to empty empty2 random_gamma select_and_scatter threefry4x32 with_memory_space_constraint"
     ),
-    "Fallback: kernels of one device": (
+    "Fallback: kernels for one device": (
         "dot_product_attention_bwd dot_product_attention_bwd_wrapper dot_product_attention_fp8_bwd "
         "dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd dot_product_attention_fp8_fwd_wrapper "
         "dot_product_attention_fwd dot_product_attention_fwd_wrapper ffi_call scaled_dot scaled_matmul "
         "scaled_matmul_wrapper"
     ),
-    "Fallback: callbacks to Python; every rank calls with the whole operands": (
+    "Fallback: callbacks to Python; every rank calls Python with the whole operands": (
         "check debug_callback debug_print io_callback pure_callback"
     ),
     "Fallback: sparse storage": (
@@ -52,7 +52,7 @@ WITHOUT_RULES = {
         "log_read new_box new_log new_ref run_state swap"
     ),
     "Fallback: a `shard_map` that the user wrote; every rank runs all of its blocks": "shard_map",
-    "Only inside such a `shard_map`: run with its blocks, never planned by themselves": (
+    "Only inside such a `shard_map`: run with its blocks, never planned separately": (
         "all_gather all_gather_done all_gather_invariant all_gather_reduced all_gather_reduced_start "
         "all_gather_start all_to_all all_to_all_done all_to_all_start axis_index pbroadcast "
         "pbroadcast_done pbroadcast_dynamic pbroadcast_start pmax pmin ppermute ppermute_done ppermute_start precv "
@@ -61,8 +61,8 @@ WITHOUT_RULES = {
         "unreduced_pmax unreduced_pmin unreduced_psum unreduced_psum_start unreduced_reduce_scatter "
         "unreduced_reduce_scatter_start vary_unreduced_cast vary_unreduced_cast_p"
     ),
-    "An error of XLA, which cannot compile them inside `shard_map` (JAX 0.10)": "philox2x32 philox4x32",
-    "In no program that is planned: tokens, exported shapes, and names that exist only while JAX traces": (
+    "Error: XLA cannot compile them inside `shard_map` (JAX 0.10)": "philox2x32 philox4x32",
+    "Never in a planned program: tokens, exported shapes, and names that exist only while JAX traces": (
         "after_all call_hi_primitive call_hi_primitive_linearized create_token custom_lin dce_sink dim_as_value "
         "dimension_size from_edtype inspect_sharding platform_index rng_uniform shape_assertion stage to_edtype "
         "unreachable"
@@ -94,18 +94,18 @@ def page() -> str:
     lines = [
         "# Primitives",
         "",
-        "The treatment of each of JAX's primitives in a planned program",
+        "This page lists the treatment of each JAX primitive in a planned program",
         "([How it works](../explanation/design.md#rules-plans-lowering)).",
         "",
-        "* A primitive with a **rule** has strategies, of which the plan takes one: each rank computes its part, or",
+        "* A primitive with a **rule** has strategies, and the plan uses one of them: each rank computes its part, or",
         "  the whole.",
         "* A primitive without a rule takes the **fallback**: its operands are boxed to broadcast, and every rank",
         "  computes the whole. The logger `sbpjax.rules` warns once for each name.",
-        "  The same holds for any that is not listed.",
+        "  Primitives that are not listed also take the fallback.",
         "* [CONTRIBUTING](../../CONTRIBUTING.md#adding-) describes how to add a rule.",
         "",
         f"This page is generated from the rules and JAX {jax.__version__}. `JAX_PLATFORMS=cpu python -m",
-        "tests.api.primitives` prints it; redirect that into `docs/reference/primitives.md`.",
+        "tests.api.primitives` prints it; redirect the output into `docs/reference/primitives.md`.",
         "`tests/api/test_primitives.py` fails if the page differs.",
         "",
         "| Rule in `_core/programs/rules/` (`control`: in `_core/planner/`) | Primitives |",

@@ -43,82 +43,71 @@ def _differing(o: Outcome) -> list[tuple[int, int]]:
 SIGNATURES = (
     Difference(
         "cheaper",
-        "One rule for every number of axes: the plan that moves the fewest bytes. OneFlow's eager rule in 1-D treats "
-        "broadcast → split "
-        "as nearly infinite and counts matching inputs before bytes; in 2-D it is free, but any conversion to "
-        "partial_sum is "
-        "forbidden, and two axes that change together are charged as one step over all ranks. Here broadcast → split "
-        "is free "
-        "everywhere, because each rank only cuts its part out.",
+        "sbpjax has one rule for every number of axes: the plan that moves the fewest bytes. broadcast → split is "
+        "free, because each rank only cuts out its part. OneFlow's eager rule in 1-D gives broadcast → split a nearly "
+        "infinite cost, and counts matching inputs before bytes. In 2-D, it is free, but conversions to partial_sum "
+        "are forbidden, and two axes that change together are charged as one step over all ranks.",
         lambda o: o.kind == CHEAPER,
     ),
     Difference(
         "shorter than the ranks",
-        "A split dim may be shorter than the number of ranks: the last ranks hold nothing. OneFlow cannot make such "
-        "a tensor.",
+        "A split dim may be shorter than the number of ranks; the last ranks then hold nothing. OneFlow cannot create "
+        "such a tensor.",
         lambda o: o.kind == ONLY_HERE and o.theirs.startswith("!input"),
     ),
     Difference(
         "no kernel in OneFlow",
-        "OneFlow has no signature or kernel for the case and raises; here an op runs under every sbp.",
+        "OneFlow has no signature or kernel for the case and raises an error. In sbpjax, an op runs under every sbp.",
         lambda o: o.kind == ONLY_HERE and not o.theirs.startswith("!input"),
     ),
     Difference(
         "wrong value in OneFlow",
-        "OneFlow's signature is wrong: the gathered result differs from the op on one device (for example an integer "
-        "cast or a norm "
-        "kept as partial_sum, or a batch_norm whose statistics are those of one rank). Here values never depend on "
-        "the layout.",
+        "OneFlow's signature is wrong: the gathered result differs from the op on one device. Examples are an integer "
+        "cast or a norm that stays partial_sum, and a batch_norm with the statistics of one rank. In sbpjax, values "
+        "never depend on the layout.",
         lambda o: o.wrong_value,
     ),
     Difference(
         "not linear",
-        "OneFlow keeps isnan of a partial_sum as partial_sum. A sum is NaN not only when a summand is, and a truth "
-        "value per summand "
-        "is no summand of a truth value: the sum comes first here.",
+        "In OneFlow, isnan of a partial_sum is a partial_sum. But a sum may be NaN although no summand is, and truth "
+        "values of summands do not add up to that of the sum. sbpjax reduces the sum first.",
         lambda o: o.op == "isnan" and _has_partial(o.theirs),
     ),
     Difference(
         "gather not deferred",
-        "OneFlow adds a split operand to a partial one by filling the split one with zeros: this moves no bytes "
-        "now, but the reader of the "
-        "partial result has to reduce it. Here that zero-fill is charged as the all-gather it defers, so that the "
-        "partial operand is "
-        "reduced to the layout of the other one.",
+        "OneFlow adds a split operand to a partial_sum by filling the split operand with zeros. This moves no bytes "
+        "immediately, but the reader of the result has to reduce it. sbpjax charges the zero-fill as the all-gather "
+        "that it defers, so it reduces the partial_sum to the layout of the other operand instead.",
         lambda o: o.kind == DEARER and _has_partial(o.theirs),
     ),
     Difference(
         "one op at a time",
-        "An expression of several ops is planned op by op, as it runs; the layout that is cheapest for the first can "
-        "cost the "
-        "next more than OneFlow's. A traced program is planned as a whole.",
+        "An eager expression is planned op by op, and the cheapest layout for the first op may cost the next op more "
+        "than OneFlow's. A traced program is planned as a whole.",
         lambda o: o.kind == DEARER and o.ops > 1,
     ),
     Difference(
         "equally cheap, reduced",
-        "As many bytes either way. OneFlow's result is partial_sum on some axis and still has to be reduced; ours is "
-        "split or broadcast "
-        "there.",
+        "Both move as many bytes. OneFlow's result is partial_sum on some axis and still has to be reduced; sbpjax's "
+        "is split or broadcast there.",
         lambda o: o.kind == TIE and any(t == -2 for _, t in _differing(o)),
     ),
     Difference(
         "equally cheap, kept partial",
-        "As many bytes either way. The result stays partial_sum, which the planner reaches with fewer conversions "
-        "than OneFlow's layout.",
+        "Both move as many bytes. The result stays partial_sum, which takes fewer conversions than OneFlow's layout.",
         lambda o: o.kind == TIE and any(m == -2 for m, _ in _differing(o)),
     ),
     Difference(
         "equally cheap, another dim",
-        "As many bytes either way; another dim of the result is split. Ties go to fewer conversions, then to more "
-        "divided work, then to "
-        "the order of the table, which for ops of several primitives is not that of OneFlow's list for the op.",
+        "Both move as many bytes, but they split different dims of the result. sbpjax prefers fewer conversions, then "
+        "more divided work, then the order of its table, which may differ from OneFlow's for ops of several "
+        "primitives.",
         lambda o: o.kind == TIE and all(m >= 0 and t >= 0 for m, t in _differing(o)),
     ),
     Difference(
         "equally cheap, divided or not",
-        "As many bytes either way; on some axis one result is broadcast and the other split. Ties go to fewer "
-        "conversions, then to more "
-        "divided work.",
+        "Both move as many bytes, but on some axis, one result is broadcast and the other split. sbpjax prefers fewer "
+        "conversions, then more divided work.",
         lambda o: o.kind == TIE and all(m != -2 and t != -2 for m, t in _differing(o)),
     ),
 )
@@ -144,24 +133,22 @@ class SnippetDifference:
 
 
 _ORDER = (
-    "OneFlow sorts the ranks of a placement: [3, 2, 1, 0] is [0, 1, 2, 3]. Here the order is meaningful, as in a JAX "
-    "mesh: the k-th rank "
-    "of the placement holds the k-th part, and two orders are two placements."
+    "OneFlow sorts the ranks of a placement: [3, 2, 1, 0] becomes [0, 1, 2, 3]. In sbpjax, the order matters, as in a "
+    "JAX mesh: the k-th rank of the placement holds the k-th part, and two orders are two placements."
 )
-_NAMES = "The names that dir() shows: ours has more of them, and no reference to the package itself."
+_NAMES = "dir() shows more names in sbpjax, and no reference to the package itself."
 _ONE_VALUE = (
     "A global tensor has one value, whatever its sbp. OneFlow fills every summand of a partial_sum with the whole "
-    "value (the sum of an "
-    "arange over four ranks is four times it), casts, tests and norms summand by summand, and takes batch statistics "
-    "per rank."
+    "value, so an arange on four ranks has four times its value. It also casts, tests and norms each summand, and "
+    "computes batch statistics per rank."
 )
 _RANDOM = (
     "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
-    "and on every "
-    "placement; OneFlow seeds by rank, and repeats one mask on every rank of a split. The streams themselves differ."
+    "and on every placement. OneFlow seeds by rank, and repeats one mask on every rank of a split. The streams "
+    "themselves also differ."
 )
-_BYTES = "The op's plan moves the fewest bytes; see the signatures."
-_GRAD_SBP = "to_global of a local tensor takes grad_sbp too; in OneFlow it is an unknown keyword."
+_BYTES = "The plan of the op moves the fewest bytes; see the layouts of results above."
+_GRAD_SBP = "to_global of a local tensor also accepts grad_sbp; in OneFlow, it is an unknown keyword."
 
 SNIPPETS = (
     SnippetDifference("order of ranks", _ORDER, "api_behaviour", ("placement_repr_variants", "placement_eq")),
@@ -174,13 +161,13 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "old spelling",
-        "placement(device_type=, device_ids=) is deprecated in OneFlow and not accepted here.",
+        "placement(device_type=, device_ids=) is deprecated in OneFlow and raises an error in sbpjax.",
         "api_behaviour",
         ("placement_kw",),
     ),
-    SnippetDifference("many dims", "A tensor may have 64 dims; OneFlow stops at 6.", "api_behaviour", ("sbp_call",)),
+    SnippetDifference("many dims", "A tensor may have 64 dims; OneFlow allows 6.", "api_behaviour", ("sbp_call",)),
     SnippetDifference(
-        "many dims", "A tensor may have 64 dims; OneFlow stops at 6.", "api_behaviour_2", ("sbp_split_max",)
+        "many dims", "A tensor may have 64 dims; OneFlow allows 6.", "api_behaviour_2", ("sbp_split_max",)
     ),
     SnippetDifference("sbp strings", 'An sbp may be written as a string: "S0,B".', "errors", ("sbp_string",)),
     SnippetDifference("one value", _ONE_VALUE, "api_behaviour", ("create_arange",)),
@@ -190,7 +177,7 @@ SNIPPETS = (
     SnippetDifference("one value", _ONE_VALUE, "grad", ("bn_dp_train",)),
     SnippetDifference(
         "one value",
-        "A broadcast tensor has one value; OneFlow's gradient of a summand differs from rank to rank.",
+        "A broadcast tensor has one value; in OneFlow, the gradient of a summand differs between ranks.",
         "grad",
         ("g2l_P_nonleaf",),
         ours="raises",
@@ -221,25 +208,25 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "new_ones",
-        "new_ones takes its size as numbers, as in PyTorch; OneFlow raises.",
+        "new_ones accepts its size as separate numbers, as in PyTorch; OneFlow raises an error.",
         "api_behaviour",
         ("new_methods",),
     ),
     SnippetDifference("copy_", "copy_ returns the tensor, as in PyTorch.", "api_behaviour", ("copy_",)),
     SnippetDifference(
-        "eye", "eye can be made under any sbp; OneFlow has broadcast only.", "api_behaviour_2", ("create_eye_S0",)
+        "eye", "eye accepts any sbp; OneFlow accepts only broadcast.", "api_behaviour_2", ("create_eye_S0",)
     ),
     SnippetDifference(
         "device of a global tensor",
-        "x.device of a global tensor is a device that knows the placement: tensors made with device=x.device are "
-        "global there, in broadcast, so that programs which put their constants where their inputs are run on "
-        "placements. OneFlow raises.",
+        "x.device of a global tensor contains the placement: tensors created with device=x.device are global on it, "
+        "as broadcast. Programs that create constants on the device of their inputs therefore run on placements. "
+        "OneFlow raises an error.",
         "errors",
         ("global_device_attr",),
     ),
     SnippetDifference(
         "0-d",
-        "The local part of a 0-d tensor is 0-d; OneFlow's has one dim here.",
+        "The local part of a 0-d tensor is 0-d; OneFlow's has one dim.",
         "api_behaviour_2",
         ("loss_to_local_P",),
     ),
@@ -278,7 +265,10 @@ SNIPPETS = (
         ),
     ),
     SnippetDifference(
-        "runs here", "OneFlow has no such operator for a partial_sum and raises.", "api_behaviour_2", ("py_scalar_ops",)
+        "runs here",
+        "OneFlow has no such operator for a partial_sum and raises an error.",
+        "api_behaviour_2",
+        ("py_scalar_ops",),
     ),
     SnippetDifference(
         "grad_sbp of local tensors",
@@ -290,34 +280,34 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "data parallelism of global modules",
-        "DistributedDataParallel of a global module calls it as it is: its layouts decide the reductions. "
-        "OneFlow raises.",
+        "DistributedDataParallel calls a global module unchanged, because its layouts determine the reductions. "
+        "OneFlow raises an error.",
         "errors",
         ("ddp_global",),
     ),
     SnippetDifference(
         "grad_sbp is checked",
-        "A grad_sbp that does not fit the placement is an error at once, not in a later backward.",
+        "A grad_sbp that does not fit the placement raises an error immediately, not in a later backward.",
         "errors",
         ("grad_sbp_wrong_len",),
         "raises",
     ),
     SnippetDifference(
         "grad of another kind",
-        "The grad of a global tensor is global; OneFlow takes a local one and fails later.",
+        "The grad of a global tensor must be global; OneFlow accepts a local one and fails later.",
         "errors",
         ("assign_grad_local",),
         "raises",
     ),
     SnippetDifference(
         "one rank",
-        "On one rank all layouts are the same; OneFlow keeps broadcast, here split is kept.",
+        "On one rank, all layouts are the same. For mixed inputs, OneFlow returns broadcast and sbpjax returns split.",
         "errors",
         ("add_two_rank0",),
     ),
     SnippetDifference(
         "0-d local tensors",
-        "A 0-d local tensor mixes with global ones, as a number does.",
+        "A 0-d local tensor may be combined with global tensors, as a number may.",
         "errors",
         ("scalar_local_tensor", "scalar_local_tensor_rev"),
     ),

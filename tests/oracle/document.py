@@ -16,23 +16,23 @@ _HEAD = """# Where sbpjax differs from OneFlow
 
 sbpjax keeps OneFlow's programming model: placement, sbp, global tensors, `to_global` and `to_local`.
 The behaviour of OneFlow 0.9.0 was recorded as some 15,000 facts (`tests/oracle/data`), and the tests compare sbpjax
-with all of them. This page is written from the table in `tests/oracle/differences.py`: a fact that is neither
-equal nor in a class below fails the tests, as does a class with no facts.
+with all of them. This page is generated from the table in `tests/oracle/differences.py`. A fact that is neither
+equal nor in a class below fails the tests, as does a class without facts.
 
 The following are always equal: the part of a tensor that each rank holds after `to_global`, for global and local
-sources (all of the facts, but for the order of ranks, see below); the value of every op, wherever OneFlow's is right;
+sources, except for the order of ranks (see below); the value of every op, wherever OneFlow's is right;
 and the layout of the gradient of a leaf.
 
-Names of arguments, and the steps of optimizers and schedules where OneFlow and PyTorch differ, are in
-[compatibility.md](compatibility.md#optimizers-and-schedules).
+For names of arguments, and for the steps of optimizers and schedules where OneFlow and PyTorch differ, see
+[Compatibility](compatibility.md#optimizers-and-schedules).
 
 ## Layouts of results
 
-Measured over the recorded signatures: the output layout is OneFlow's, or strictly cheaper by planned bytes, in 98 %
-of those on four ranks, 98 % on two, 99 % with uneven sizes and 96 % on 2 × 2 ranks; planned as traced programs, in 98
-% of those recorded inside graphs. The planned bytes of OneFlow's choice are the least that any plan of the same
-expression moves to end in OneFlow's layout. For 1,597 cases the conversions that OneFlow performed were recorded too:
-ours move 230 kB where OneFlow's moved 445 kB, fewer in 705 cases, more in 2.
+The output layout is OneFlow's, or strictly cheaper by planned bytes, for 98 % of the recorded signatures on four ranks,
+98 % on two ranks, 99 % with uneven sizes, 96 % on 2 × 2 ranks, and 98 % of those recorded inside graphs, planned as
+traced programs. The planned bytes of OneFlow's choice are the fewest with which any plan of the same
+expression ends in OneFlow's layout. For 1,597 cases, the conversions that OneFlow performed were also recorded:
+sbpjax moves 230 kB where OneFlow moved 445 kB, fewer bytes in 705 cases and more in 2.
 
 The differences, by class:
 """
@@ -40,96 +40,111 @@ The differences, by class:
 _API = """
 ## The API
 
-Recorded snippets whose result differs, by class. All others give the recorded result; every misuse that raises,
-aborts or hangs in OneFlow raises here an error with the operation, its inputs, the rule that was broken, and one line
-that fixes it, except for those that are listed as accepted.
+These recorded snippets have different results, by class. All others give the recorded result. Every misuse that raises
+an error, aborts or hangs in OneFlow raises an error in sbpjax, which states the operation, its inputs, the broken rule,
+and one line that fixes it, unless the misuse is listed as accepted.
 """
 
 _LIMITS = """
 ## Limits of the first rule
 
-"Values never depend on the layout" holds up to the order of floating-point sums, with two exceptions that IEEE
-arithmetic makes: a partial sum times infinity (or divided by zero) is NaN where a summand is zero or the products
-have opposite signs, although the product of the sum is infinite; and a negative zero in a partial sum is a positive
-one.
+"Values never depend on the layout" holds up to the order of floating-point sums, with two exceptions due to IEEE
+arithmetic. A partial sum times infinity (or divided by zero) is NaN if a summand is zero or the products
+have opposite signs, although the product of the sum is infinite. A negative zero becomes a positive zero in a partial
+sum.
 """
 
 _TORCH = """\
-## Where PyTorch raises and sbpjax does not, and the other way
+## Differences from PyTorch
 
-In semantics, dtypes and errors of single ops sbpjax follows PyTorch; the tests run both. These are the exceptions:
+In semantics, dtypes and errors of single ops, sbpjax follows PyTorch; the tests run both. These are the exceptions.
+
+Errors and checks:
 
 - `x.numpy()` of a tensor that requires grad returns its value, as in OneFlow (`numpy_grad`). It is a copy, so writing
-  to it cannot bypass the tape, which PyTorch's error prevents.
-- The result of an op is row-major. PyTorch's elementwise ops keep the strides of their input, so that
-  `x.t().relu().view(-1)` is refused there and works here. Views have PyTorch's strides, offsets and `is_contiguous()`,
-  and `view` is refused for the same ones (`tests/tensor/test_strides.py`).
-- `load_state_dict` and `masked_scatter_` write nothing when they raise; PyTorch has written some entries by then.
-- `load_state_dict` takes local tensors for local ones and global for global, as in OneFlow.
-- Indices and class numbers may be int32 wherever they may be int64, as in OneFlow; some of PyTorch's ops refuse that.
-- `take_along_dim` refuses an index outside its dim, where PyTorch takes the remainder.
-- Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `tests/op_specs`), but
-  where they depend on an algorithm: convolutions, Fourier transforms and solvers spread a NaN as they like, and which
-  integer it becomes is open. `gelu` of infinity is infinity, and `cdist` and `pdist` with `p=inf` of NaN are NaN, where
-  PyTorch's vector code gives NaN, or loses it. A NaN that `scatter_reduce` multiplies has other slopes. An
-  infinite weight of a normalisation gives infinities, where PyTorch may give NaN, by the layout of memory, and the
-  gradient of `householder_product` exists also where a reflection has no inverse. Denormal numbers count as zeros on
-  CPUs, as XLA computes.
-- Which of equal elements `kthvalue` and `topk` name, and where NaN stands for `mode`, is arbitrary in PyTorch; here
-  equal elements keep their order, and NaN is the largest.
-- A write to a view whose elements overlap by `unfold` is refused; PyTorch writes some of them several times.
-- A matrix that is singular or not positive definite is a `LinAlgError` where the result is at hand: on the CPU, outside
-  compiled programs. Elsewhere it gives infinities or NaN. The `info` of `cholesky_ex` is 1 for a matrix that
+  to it cannot bypass the tape, which is what PyTorch's error prevents.
+- If `load_state_dict` or `masked_scatter_` raises an error, it has written nothing; PyTorch has written some entries.
+- `load_state_dict` loads local tensors into local tensors and global tensors into global tensors, as in OneFlow.
+- Indices and class numbers may be int32 wherever they may be int64, as in OneFlow; some of PyTorch's ops reject int32.
+- `take_along_dim` rejects an index outside its dim; PyTorch uses the remainder.
+- Writing to a view whose elements overlap (by `unfold`) raises an error; PyTorch writes some of them several times.
+- An index outside its dim raises an error if its value is known: on the CPU, outside compiled programs and not in a
+  partial sum. Elsewhere, it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
+  program that runs on an accelerator cannot raise an error.
+- The same applies to an integer division by 0, and to values outside their range: a weight of `multinomial`, a rate of
+  `poisson`, a deviation of `normal`, and a probability of `bernoulli` or `binary_cross_entropy`.
+- A singular matrix, or one that is not positive definite, raises a `LinAlgError` on the CPU, outside compiled programs.
+  Elsewhere, the result contains infinities or NaN. The `info` of `cholesky_ex` is 1 for a matrix that
   failed, not the number of its minor.
-- `real` and `imag` are attributes, as in PyTorch; OneFlow's are methods.
-- Memory formats are accepted and change nothing; a write in place may move a tensor's `data_ptr`; memory read through
-  `from_dlpack` is never written. `set_num_threads` is noted and has no effect; `use_deterministic_algorithms(True)`
-  compiles every eager op at its first call.
-- Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` suggests a list.
-- An index outside its dim is an error where the index is at hand: on the CPU, outside compiled programs and not a
-  partial sum. Elsewhere it reads NaN (the smallest integer, for integers) and its writes are dropped, because a
-  program that runs on an accelerator cannot raise.
-- So are an integer divided by 0, a weight of `multinomial`, a rate of `poisson`, a deviation of `normal`, and a
-  probability of `bernoulli` or `binary_cross_entropy` outside its range: on the CPU, outside compiled programs.
-- `autocast(device_type)` chooses the lists of ops and the default dtype; tensors on other devices are cast too. Under
-  `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising.
-- Workers of a `DataLoader` are always new processes (PyTorch on Linux forks): a script whose dataset is defined in it
-  keeps its main program under `if __name__ == "__main__":`. They have no JAX; [data workers](data_workers.md) lists
-  the names that datasets can use there.
-- A parameter keeps its sbp under ZeRO, in all stages: a program that divides it stores the parts, and shows the layout
-  that the user gave it, so that checkpoints, eager code and other graphs need not know of the option. OneFlow leaves
-  a broadcast parameter as split(0) after a step.
-- `Graph.state_dict()` has a module's state under its name, as in OneFlow. OneFlow adds, after the first call, a
-  key for each slot (`m.weight-v`, `System-Train-TrainStep`, `System-Train-DynamicLossScale-…`); here the optimizers,
+- `log_softmax` and `softmin` of an empty integer tensor raise an error, as for any other integer tensor; PyTorch's do
+  not. `nll_loss` has a gradient for some layouts for which PyTorch's raises an error.
+
+Values:
+
+- Values and gradients at NaN, infinities, zeros and ties are PyTorch's (the form `corners` of `tests/op_specs`), with
+  exceptions that depend on an algorithm. Convolutions, Fourier transforms and solvers may spread a NaN differently, and
+  NaN may convert to a different integer. `gelu` of infinity is infinity, and `cdist` and `pdist` with `p=inf` of NaN
+  are NaN; PyTorch's vector code returns NaN for the first and loses the NaN in the others. The gradient of a NaN that
+  `scatter_reduce` multiplies differs. An infinite weight of a normalisation gives infinities, where PyTorch may give
+  NaN, depending on the memory layout. The gradient of `householder_product` exists even if a reflection has no inverse.
+  Denormal numbers count as zeros on CPUs, as in XLA.
+- Among equal elements, `kthvalue` and `topk` keep the order of the input, and NaN is the largest value for `mode`; in
+  PyTorch, both are arbitrary.
+- `CrossMapLRN2d` of an even size uses the symmetric window of one channel less. In PyTorch, the first channel is never
+  removed from the sum; in sbpjax, it is.
+- `real` and `imag` are attributes, as in PyTorch; in OneFlow, they are methods.
+
+Memory, devices and settings:
+
+- The result of an op is row-major. PyTorch's elementwise ops keep the strides of their input, so
+  `x.t().relu().view(-1)` raises an error in PyTorch and works in sbpjax. Views have PyTorch's strides, offsets and
+  `is_contiguous()`, and `view` rejects the same views (`tests/tensor/test_strides.py`).
+- Memory formats are accepted and have no effect. An in-place write may change a tensor's `data_ptr`. Memory read
+  through `from_dlpack` is never written. `set_num_threads` is stored and has no effect;
+  `use_deterministic_algorithms(True)` compiles every eager op at its first call.
+- `autocast(device_type)` selects the lists of ops and the default dtype; tensors on other devices are cast too. Under
+  `autocast("cuda")`, `binary_cross_entropy` runs in float32 instead of raising an error.
+- `cuda`, `backends` and `boxing.nccl` accept every setting; settings without a counterpart in XLA have no effect.
+- Workers of a `DataLoader` are always new processes (PyTorch forks on Linux). A script that defines its dataset must
+  therefore keep its main program under `if __name__ == "__main__":`. Workers have no JAX; [data
+  workers](data_workers.md) lists the names that datasets can use there.
+
+Graphs, optimizers and modules:
+
+- A parameter keeps its sbp under ZeRO, in all stages. A program that divides it stores the parts, but shows the layout
+  that the user gave it, so checkpoints, eager code and other graphs do not depend on the option. In OneFlow, a
+  broadcast parameter is split(0) after a step.
+- `Graph.state_dict()` contains a module's state under its name, as in OneFlow. After the first call, OneFlow adds a
+  key for each slot (`m.weight-v`, `System-Train-TrainStep`, `System-Train-DynamicLossScale-…`). In sbpjax, optimizers,
   schedules, loss scaler and random stream are under `graph.optimizers`, `graph.lr_schedulers`, `graph.grad_scaler` and
-  `graph.rng`, with their own `state_dict`, which holds the options of groups too, from the start.
-- `cuda`, `backends` and `boxing.nccl` accept every setting; those that XLA has no counterpart for change nothing.
-- `one_embedding`: each table has keys of its own; `cache_budget_mb` is of all devices together; an unseen key beyond
-  the capacity is an error, or replaces a row by the rule of `evict`; snapshots have a format of their own.
-- `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow counts all by one step count
-  (`interval_rescaling=False`). The arguments of `PolynomialLR` are PyTorch's, `total_iters` and `power`; OneFlow's go
-  by name. A schedule by factors goes on from a rate that another has written, as in PyTorch; OneFlow's sets its own.
+  `graph.rng` from the start, with their own `state_dict`, which includes the options of groups.
+- `one_embedding`: each table has its own keys; `cache_budget_mb` is the total over all devices; an unseen key beyond
+  the capacity raises an error, or replaces a row by the rule of `evict`; snapshots have their own format.
+- `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow uses one step count for all
+  (`interval_rescaling=False`). `PolynomialLR` has PyTorch's arguments, `total_iters` and `power`; OneFlow's must be
+  passed by name. A schedule of factors continues from a rate that something else has written, as in PyTorch; OneFlow's
+  overwrites it.
 - `F.gumbel_softmax`, `F.pad`, the losses and the pooling layers take PyTorch's arguments in PyTorch's order, where
   OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
-- `CrossMapLRN2d` of an even size takes the symmetric window of one channel less; PyTorch's never takes the first
-  channel out of its sum again, ours does.
-- A sparse gradient is a `RowGrad`, with `ids` and `rows`, and no sparse tensor. An optimizer without sparse updates
-  makes it dense, where PyTorch's raise.
-- `torch.compile` under the alias computes the forward again in the backward. A call whose Python reads a tensor's
-  value, or runs `backward()` inside, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
-  compiled programs. Forward-mode derivatives of an `autograd.Function` are an error, also where it defines `jvp`.
-- Under the alias `torch`, names without a meaning here (sparse and nested tensors, storages, quantised layers,
-  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported, subclassed and used
-  in `isinstance`, which is False; calling one raises `NotInJaxError` with a replacement. So
-  `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
-- `torch.autograd.forward_ad` differentiates the tape twice when a tangent is requested, so a tensor made under
+- A sparse gradient is a `RowGrad`, with `ids` and `rows`, not a sparse tensor. An optimizer without sparse updates
+  converts it to a dense tensor; PyTorch's raise an error.
+
+Autograd, compilation and aliases:
+
+- `torch.compile` under the alias recomputes the forward in the backward. A call whose Python code reads a tensor's
+  value, or runs `backward()`, runs uncompiled, with a warning. Hooks on saved tensors are not called inside
+  compiled programs. Forward-mode derivatives of an `autograd.Function` raise an error, even if it defines `jvp`.
+- `torch.autograd.forward_ad` differentiates the tape twice when a tangent is requested, so a tensor created under
   `no_grad` has none. `detect_anomaly` does not look into compiled programs; `jax.debug_nans(True)` does.
-  `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on their arguments: devices
-  are shared by layouts, not by copies of a module.
-- `log_softmax` and `softmin` of an empty tensor of integers are errors, as of any other; PyTorch does not look where
-  there is nothing. Its `nll_loss` of some layouts stops at a gradient of its own that is not contiguous; ours has one.
-- A hook on a view that is later written in place is called, with the gradient of the view before the write;
-  PyTorch's writes to a view bypass its old hooks. Hooks on tensors that are no views are called alike.
+- A hook on a view that is later written in place is called, with the gradient of the view before the write, as it is
+  for other tensors. In PyTorch, writing to a view disables its earlier hooks.
+- Under the alias `torch`, names without a counterpart (sparse and nested tensors, storages, quantised layers,
+  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported, subclassed and used
+  in `isinstance`, which is False. Calling one raises `NotInJaxError`, which names a replacement. Therefore
+  `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
+- `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on their arguments: layouts share
+  the devices, not copies of a module.
+- Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` suggests a list.
 """
 
 

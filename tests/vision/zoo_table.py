@@ -53,27 +53,29 @@ class Family:
 FAMILIES = {
     "resnet": Family(
         "ResNet",
-        "Residual blocks in four stages, each with half the height and width of the last and twice its channels. With "
-        "ResNeXt (groups), wide and squeeze-and-excite members, and the D variants (a deep stem).",
+        "Residual blocks in four stages. Each stage has half the height and width of the previous one, and twice its "
+        "channels. Variants: ResNeXt (grouped convolutions), wide, squeeze-and-excite, and D (a deep stem).",
         ("resnet*", "resnext*", "wide_resnet*", "seresne*"),
         "resnet50",
         "depths=(1, 1, 1, 1), width=16",
         32,
-        "`depths`, `width`, `groups`, `squeeze`, `deep_stem`, `drop_path_rate`; `output_stride=8` for finer maps",
+        "`depths`, `width`, `groups`, `squeeze`, `deep_stem`, `drop_path_rate`; `output_stride=8` for feature maps of "
+        "higher resolution",
     ),
     "res2net": Family(
         "Res2Net",
-        "ResNet's bottlenecks with a middle that is cut into parts, of which each adds the previous one's output.",
+        "ResNet's bottlenecks with the middle convolution divided into groups of channels; each group also receives "
+        "the output of the previous one.",
         ("res2ne*",),
         "res2net50_26w_4s",
         "depths=(1, 1, 1, 1), width=16",
         32,
-        "those of ResNet, `scale`: into how many parts the middle is cut",
+        "those of ResNet, and `scale`, the number of groups",
     ),
     "efficientnet": Family(
         "EfficientNet",
-        "Inverted bottlenecks, wider, deeper and on larger images by one factor each (b0 to b7), and version 2. Names "
-        "with `tf_` pad as TensorFlow does.",
+        "Inverted bottlenecks; b0 to b7 scale width, depth and image size together. Version 2 is included. Models "
+        "named `tf_*` use TensorFlow's padding.",
         ("efficientnet*", "tf_efficientnet*"),
         "efficientnet_b0",
         "",
@@ -82,7 +84,7 @@ FAMILIES = {
     ),
     "rexnet": Family(
         "ReXNet",
-        "Inverted bottlenecks whose channels grow by the same number from each block to the next.",
+        "Inverted bottlenecks whose number of channels grows linearly from block to block.",
         ("rexnet*",),
         "rexnet_100",
         "",
@@ -91,8 +93,7 @@ FAMILIES = {
     ),
     "convnext": Family(
         "ConvNeXt",
-        "A convolutional network with the proportions of a transformer; version 2 divides hidden units by their mean "
-        "size over all channels.",
+        "A convolutional network with the proportions of a transformer. Version 2 adds global response normalisation.",
         ("convnext*",),
         "convnext_tiny",
         "depths=(1, 1, 1, 1), widths=(8, 16, 24, 32)",
@@ -101,7 +102,8 @@ FAMILIES = {
     ),
     "vit": Family(
         "ViT",
-        "A transformer whose tokens are an image's patches; with a class token, registers, or the mean of all tokens.",
+        "A transformer whose tokens are the patches of an image. Variants classify by a class token or by the mean of "
+        "all tokens, some with registers.",
         ("vit_*",),
         "vit_small_patch16_224",
         "image_size=32, num_hidden_layers=1",
@@ -109,27 +111,27 @@ FAMILIES = {
         "`image_size`, `patch_size`, `hidden_size`, `num_hidden_layers`, `num_attention_heads`, `drop_path_rate`",
         (
             "trainer.parallel.fsdp=4 trainer.parallel.tensor=2",
-            "matrices and batch are divided over four, heads and hidden units over two",
+            "matrices and the batch are divided over four devices, heads and hidden units over two",
         ),
     ),
     "deit": Family(
         "DeiT",
-        "ViT trained on ImageNet alone, with a second token for the predictions of a teacher (distilled), or with "
-        "scaled branches (DeiT III).",
+        "ViT trained on ImageNet alone. Variants: distilled (a second token learns the predictions of a teacher) and "
+        "DeiT III (scaled residual branches).",
         ("deit*",),
         "deit_tiny_distilled_patch16_224",
         "image_size=32, num_hidden_layers=1",
         32,
-        "those of ViT, `distillation`, `layer_scale`",
+        "those of ViT, and `distillation`, `layer_scale`",
         (
             "trainer.parallel.fsdp=4 trainer.parallel.tensor=2",
-            "matrices and batch are divided over four, heads and hidden units over two",
+            "matrices and the batch are divided over four devices, heads and hidden units over two",
         ),
     ),
     "swin": Family(
         "Swin",
-        "Attention within windows of a map, which move by half a window from block to block, in four stages; version 2 "
-        "compares by angles.",
+        "A transformer in four stages, with attention within windows that shift by half a window in every second "
+        "block. Version 2 uses cosine attention.",
         ("swin*",),
         "swin_tiny_patch4_window7_224",
         "image_size=32, window=4, width=16, heads=(1, 2, 4, 8), depths=(1, 1, 1, 1)",
@@ -138,8 +140,8 @@ FAMILIES = {
     ),
     "iresnet": Family(
         "IResNet",
-        "Residual networks for faces: the output is an embedding of the face, of length `num_classes`, which a margin "
-        "softmax trains.",
+        "Residual networks for faces. The output is an embedding of length `num_classes`, trained with a margin "
+        "softmax.",
         ("iresnet*",),
         "iresnet50",
         "depths=(1, 1, 1, 1), width=8, image_size=32",
@@ -210,7 +212,8 @@ def page(family: Family) -> str:
         f"# {family.title}\n",
         f"{family.output}\n",
         f"{HEAD}{chr(10).join(map(row, members(family)))}\n",
-        "Multiply-adds and activations, the elements that products and convolutions give, are those of one image.\n",
+        "Multiply-adds and activations are for one image; activations count the outputs of matrix products and "
+        "convolutions.\n",
         "```python\nimport sbpjax as flow\nfrom sbpjax import vision\n",
         f'options = dict({family.small})\nmodel = vision.create_model("{family.shown}", num_classes=10, **options)'
         if family.small
@@ -222,22 +225,22 @@ def page(family: Family) -> str:
     ]
     if family.shown.startswith("iresnet"):
         lines += [
-            "## Train it\n",
-            "`examples/faces` trains a face network with a margin softmax over many people, which are divided over the "
-            "devices: see [Classify millions of classes](../../how_to/large_softmax.md).\n",
+            "## Train a model\n",
+            "`examples/faces` trains a face network with a margin softmax over many people, divided over the devices: "
+            "see [Classify millions of classes](../../how_to/large_softmax.md).\n",
             "```bash\npython -m examples.faces.train\n```\n",
         ]
     else:
         overrides, words = family.parallel
         lines += [
-            "## Train it\n",
-            "In the folder of the project's source, on photos in a folder per class, `photos/train/CLASS/*.jpg` and "
-            "`photos/val/CLASS/*.jpg`:\n",
+            "## Train a model\n",
+            "Put photos into one folder per class, `photos/train/CLASS/*.jpg` and `photos/val/CLASS/*.jpg`. In the "
+            "source folder of the project, run:\n",
             f"```bash\n{command(family)}\n```\n",
             "A run has 15,000 steps of 64 images; `steps=1000 batch=32` makes it shorter. [Train on your photos]"
-            "(../../how_to/vision.md#train-on-your-photos) goes on from here: evaluate, resume, predict.\n",
-            f"On eight devices add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` starts from timm's "
-            "weights. `examples/vision` has more.\n",
+            "(../../how_to/vision.md#train-on-your-photos) explains evaluation, resuming and prediction.\n",
+            f"On eight devices, add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` starts from timm's "
+            "weights. `examples/vision` contains complete runs.\n",
         ]
     return "\n".join(lines)
 
@@ -246,13 +249,13 @@ def index() -> str:
     """Return the page that lists the families."""
     rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.output} |" for name, one in FAMILIES.items()]
     return (
-        "# Models of images\n\n"
-        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. timm's files load "
-        "unchanged, and `vision.models.save_checkpoint` writes files that timm takes. Parameters have timm's names, "
-        "except for ViT and DeiT, which have [their own](../../how_to/vision_tuning.md#groups-by-name). "
-        "`python -m tests.vision.zoo_table` writes these pages.\n\n"
+        "# Image models\n\n"
+        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. timm's files load unchanged, and "
+        "`vision.models.save_checkpoint` writes files that timm can read. Parameters have timm's names, except in ViT "
+        "and DeiT, which have [names of their own](../../how_to/vision_tuning.md#groups-by-name). `python -m "
+        "tests.vision.zoo_table` writes these pages.\n\n"
         "| family | models | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
-        "Detectors and models of segmentation are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
+        "Detection and segmentation models are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
         "`sbpjax.vision.models.detection`, `DeepLabV3` and `FCN` in `sbpjax.vision.models.segmentation`; see "
         "[Load, augment and detect in images](../../how_to/vision_data.md).\n"
     )

@@ -11,8 +11,8 @@ from tests.compat.libraries.run import EXPECTED, PROGRAMS, RESULTS, TOLERANCE
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "libraries.md"
 ABOUT = {
     "torchvision_resnet": "ResNet-18: output and three training steps",
-    "torchvision_transforms": "transforms v2: bytes resized, images, boxes and masks",
-    "torchvision_dataset": "a folder of pictures, loader, SqueezeNet's steps",
+    "torchvision_transforms": "transforms v2: resized bytes, images, boxes and masks",
+    "torchvision_dataset": "an image folder, a loader, steps of SqueezeNet",
     "timm_models": "ConvNeXt and ViT: three training steps each",
     "vit_pytorch_models": "ViT, CaiT and MaxViT: two training steps each",
     "open_clip_model": "CLIP: contrastive loss, three steps",
@@ -31,7 +31,7 @@ ABOUT = {
     "graph_networks": "GCN, GAT and SAGE: four steps each, pooling of a batch",
     "attributions": "integrated gradients, saliency, conductance, DeepLift, occlusion",
     "ignite_engine": "an engine of two epochs, handlers, metrics",
-    "differential_equations": "solvers of fixed and of adaptive steps",
+    "differential_equations": "solvers with fixed and adaptive steps",
     "whisper_model": "Whisper: three steps, decoding through its cache",
     "navit_model": "NaViT on images of several sizes, three steps",
     "denoising_diffusion": "UNet on noise, three steps; predictions",
@@ -43,35 +43,35 @@ ABOUT = {
     "scikit_learn_search": "an estimator with a schedule, and a search over sizes",
     "trl_trainers": "trainers import; log probabilities and entropies",
 }
-HEAD = """# Libraries of PyTorch that run
+HEAD = """# PyTorch libraries that run
 
 The libraries below run unmodified under `python -m sbpjax.run --as torch`, in the versions that pip installs. Each row
-is a small program, run with the same weights and inputs in PyTorch 2.13 and here. The two middle columns have the
-largest difference between the numbers of both runs, absolute for numbers up to 1 and relative above: in an environment
-without PyTorch, and in one with PyTorch for CPUs. Differences up to {tolerance:g} pass. The last column has the CPU
-seconds of the first two training steps of a program's models, compilation included, and PyTorch's in brackets; it is
-empty where they are not measured.
+is a small program, run with the same weights and inputs in PyTorch 2.13 and in sbpjax. The two middle columns show the
+largest difference between the results of both runs, absolute for numbers up to 1 and relative above: in an environment
+without PyTorch, and in one with PyTorch for CPUs. Differences up to {tolerance:g} pass. The last column shows the CPU
+seconds of the first two training steps of the program's models, including compilation, with PyTorch's in brackets; it
+is empty if they were not measured.
 
 """
 TAIL = """
-Ten of these models have the same losses, to 1e-6, in eager mode, under `torch.compile`, in an `nn.Graph` on one device
-and in one on eight: BERT, Llama, T5, ViT, CaiT, MaxViT, ResNet, ConvNeXt, Whisper and the UNet of diffusers. The only
-change for eight devices is `model.to_global(placement, sbp.broadcast)`.
+For ten of these models, losses are equal to within 1e-6 in eager mode, under `torch.compile`, in an `nn.Graph` on one
+device, and in one on eight devices: BERT, Llama, T5, ViT, CaiT, MaxViT, ResNet, ConvNeXt, Whisper and the UNet of
+diffusers. The only change for eight devices is `model.to_global(placement, sbp.broadcast)`.
 
-## A library with CUDA kernels of its own
+## Libraries with their own CUDA kernels
 
-The kernels of flash-attn and xformers are compiled against PyTorch's runtime and cannot run in XLA: importing
-`flash_attn_2_cuda` or `xformers.ops` raises an `ImportError` that says so. Use
+The kernels of flash-attn and xformers are compiled for PyTorch's runtime and cannot run in XLA, so importing
+`flash_attn_2_cuda` or `xformers.ops` raises an `ImportError` that explains this. Use
 `torch.nn.functional.scaled_dot_product_attention`, which does not store the scores, and `attn_implementation="sdpa"` in
 transformers. bitsandbytes can be imported, because peft imports it; use [int8 engines](../how_to/engines.md) instead of
-its 8-bit layers. `torch.fx` is not available: e3nn, which builds its modules as fx graphs, stops at import. Pyro needs
-all of PyTorch's distributions; use NumPyro, [through wrap_jax](../how_to/flax_and_jax.md).
+its 8-bit layers. `torch.fx` is not available, so e3nn, which builds its modules as fx graphs, cannot be imported. Pyro
+needs all of PyTorch's distributions; instead, use NumPyro [with `wrap_jax`](../how_to/flax_and_jax.md).
 
-## When a library does not run
+## Report a library that does not run
 
 Run it with `python -m sbpjax.run --as torch --verbose script.py`. Report the library and its version, the last error
-under `SBPJAX_FULL_TRACEBACK=1`, and the smallest script that shows it. A name of PyTorch that is missing
-raises an error when it is used: a library that only mentions it is imported.
+under `SBPJAX_FULL_TRACEBACK=1`, and the smallest script that reproduces it. A missing PyTorch name
+raises an error only when it is used, so a library that merely mentions it can be imported.
 
 To regenerate the table, run `python -m tests.compat.libraries.run --results free` in an environment with
 `requirements-demo.lock` and `requirements-libraries.lock`, `--results beside` in one with PyTorch, and
@@ -83,7 +83,7 @@ def text():
     """Return the page."""
     results = json.loads(RESULTS.read_text())
     expected = json.loads(EXPECTED.read_text())
-    lines = ["| libraries | program | without PyTorch | beside it | two steps |", "|---|---|---|---|---|"]
+    lines = ["| libraries | program | without PyTorch | with PyTorch | two steps |", "|---|---|---|---|---|"]
     for name in PROGRAMS:
         row = results[name]
         libraries = ", ".join(f"{library} {version}" for library, version in row["versions"].items())
