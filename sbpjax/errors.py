@@ -134,7 +134,7 @@ def full_tracebacks() -> bool:
 
 
 class SbpjaxError(Exception):
-    """Base of all errors that sbpjax raises on a user's mistake.
+    """Base class of all errors that sbpjax raises for a user's mistake.
 
     Args:
         parts: the whole text, or the four parts of `message`: operation, inputs, rule and fix.
@@ -154,7 +154,7 @@ class PlacementError(SbpjaxError, ValueError, RuntimeError):
 
 
 class PlacementTypeError(SbpjaxError, TypeError):
-    """A placement was given a value that is no placement, type string or integer ranks."""
+    """An argument of a placement has a wrong type: neither a placement, a device type nor integer ranks."""
 
 
 class SbpError(SbpjaxError, ValueError, RuntimeError):
@@ -165,11 +165,11 @@ class SbpError(SbpjaxError, ValueError, RuntimeError):
 
 
 class SbpTypeError(SbpjaxError, TypeError):
-    """A value that is no sbp was given where an sbp is needed."""
+    """An argument that must be an sbp has a different type."""
 
 
 class MixedTensorError(SbpjaxError, RuntimeError):
-    """Inputs of one op live on different placements, or local and global tensors are mixed.
+    """Inputs of one op are on different placements, or local and global tensors are mixed.
 
     All inputs of one op need one placement, hierarchy included. Python scalars, NumPy scalars and 0-d local tensors mix
     with anything. Move a tensor with ``x.to_global(placement, sbp)``.
@@ -185,7 +185,7 @@ class BoxingWarning(UserWarning):
 
 
 class DeviceStateError(SbpjaxError, RuntimeError):
-    """Devices were configured after JAX had already started them."""
+    """Devices were configured after JAX had initialised them."""
 
 
 class DistributedError(SbpjaxError, RuntimeError):
@@ -201,7 +201,7 @@ class LostRankError(DistributedError, TimeoutError):
 
 
 class RankFailedError(DistributedError):
-    """A cell of a notebook under ``%%ranks`` failed on a rank; the text is that rank's own traceback."""
+    """A notebook cell under ``%%ranks`` failed on a rank; the text is that rank's traceback."""
 
     def _render_traceback_(self) -> list[str]:
         """Return the text that IPython shows: no frames of the launcher."""
@@ -209,26 +209,26 @@ class RankFailedError(DistributedError):
 
 
 class AgreementError(DistributedError):
-    """Ranks differ where they must agree: another operation, shape, program or version."""
+    """Ranks differ in an operation, shape, program or version that must be equal."""
 
 
 class EncodingError(SbpjaxError, ValueError):
-    """Bytes are no encoded value, or a value cannot be encoded; see `_core.serialization.encoding`.
+    """Bytes are not an encoded value, or a value cannot be encoded; see `_core.serialization.encoding`.
 
     Messages between processes hold only plain values and NumPy arrays, so reading them runs no code.
     """
 
 
 class EncodingTypeError(EncodingError, TypeError):
-    """A value holds a type that the encoding lacks; the text names its position and type."""
+    """A value contains a type that the encoding lacks; the text gives its position and type."""
 
 
 class SignatureError(SbpjaxError, ValueError):
-    """Bytes carry no signature of the key: they were made with another key or changed. Nothing was read."""
+    """Bytes are not signed with this key: they were signed with another key, or changed. Nothing was read."""
 
 
 class ForeignMessageError(DistributedError, SignatureError):
-    """A writer without this job's secret wrote where only its ranks write, or a rank has another secret.
+    """A message comes from a writer without this job's secret, or a rank has a different secret.
 
     ``docs/explanation/security.md`` describes the secret of a job. The launcher makes one; elsewhere
     ``SBPJAX_JOB_SECRET`` or ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
@@ -236,11 +236,11 @@ class ForeignMessageError(DistributedError, SignatureError):
 
 
 class UnsafeFileError(SbpjaxError, PermissionError):
-    """A file or folder that others could write or own is not trusted: a cache of programs, a key, a secret."""
+    """A cache, key or secret is not trusted, because other users own it or may write to it."""
 
 
 class AbstractError(SbpjaxError, NotImplementedError):
-    """An abstract tensor, which has no elements, was read, run, or sent to a device.
+    """An abstract tensor, which has no elements, was read, run or sent to a device.
 
     Tensors made under ``sbpjax.abstract()``, on ``device="meta"`` or on a ``placement.topology(...)`` are abstract:
     ops give their shapes and layouts, and programs of them are compiled and sized. `Module.to_empty` gives memory to
@@ -258,11 +258,11 @@ class OutOfMemoryError(SbpjaxError, RuntimeError):
 
 
 class RuleError(SbpjaxError, RuntimeError):
-    """A rule of the primitive table is wrong: its row does not fit its equation; a defect, not a user's mistake."""
+    """A rule of the primitive table does not fit its equation: a bug in sbpjax, not a user's mistake."""
 
 
 class AutogradError(SbpjaxError, RuntimeError):
-    """Backward cannot run: no graph, a freed one, a saved tensor that was changed, a gradient that does not fit.
+    """Backward cannot run: the graph is missing or freed, a saved tensor was changed, or a gradient does not fit.
 
     A graph is freed by its first ``backward()``; ``retain_graph=True`` keeps it. A tensor that backward needs must
     not be changed in place between the op and ``backward()``: use the out-of-place op, or write to a ``clone()``.
@@ -278,14 +278,14 @@ class InplaceError(SbpjaxError, RuntimeError):
 
 
 class OpError(SbpjaxError, RuntimeError, ValueError):
-    """The inputs of an op do not fit each other: shapes that do not broadcast, sizes that do not match.
+    """The inputs of an op do not match: shapes that do not broadcast, or different sizes.
 
     PyTorch raises RuntimeError from ops written in C++ and ValueError from those written in Python; this is both.
     """
 
 
 class OpTypeError(SbpjaxError, TypeError, NotImplementedError):
-    """An op was given an argument of a wrong type, or dtypes it is not defined for.
+    """An argument of an op has a wrong type, or a dtype that the op does not support.
 
     For a wrong type PyTorch raises TypeError, for a dtype NotImplementedError or RuntimeError; this is all of them.
     """
@@ -308,19 +308,19 @@ class OpValueError(SbpjaxError, ValueError, RuntimeError):
 
 
 class OpAssertionError(OpValueError, AssertionError):
-    """Arguments of a layer do not fit each other, where PyTorch's Python code asserts that they do."""
+    """Arguments of a layer do not match, in a case for which PyTorch raises an ``AssertionError``."""
 
 
 class OpOverflowError(OpValueError, OverflowError):
-    """An integer has more than 64 bits, which no element of a tensor has."""
+    """An integer has more than 64 bits, so it does not fit into a tensor."""
 
 
 class OpNotSupportedError(SbpjaxError, NotImplementedError, RuntimeError):
-    """A combination of options that the op does not define, as PyTorch does not."""
+    """The op, like PyTorch's, does not support a combination of options."""
 
 
 class ImmutableError(SbpjaxError, AttributeError):
-    """An object that all tensors share, such as a dtype, was to be changed."""
+    """An attribute was set on an object that all tensors share, such as a dtype."""
 
 
 class LinAlgError(SbpjaxError, RuntimeError):
@@ -347,7 +347,7 @@ class TableError(SbpjaxError, ValueError, RuntimeError):
 
 
 class ConfigError(SbpjaxError, ValueError):
-    """The configuration of a model has a field that is missing, unknown, or contradicts another.
+    """A field of a model's configuration is missing or unknown, or contradicts another.
 
     Fields have the names of Hugging Face's ``config.json``. A field unknown to the family is rejected: a model that
     ignores it might compute something else.
@@ -355,22 +355,22 @@ class ConfigError(SbpjaxError, ValueError):
 
 
 class TrainError(SbpjaxError, ValueError, RuntimeError):
-    """A training run cannot start or continue: its parts do not fit each other, or its directory is of another run."""
+    """A training run cannot start or continue: its parts do not match, or its directory belongs to another run."""
 
 
 class ServingError(SbpjaxError, ValueError, RuntimeError):
-    """A repository of models cannot be served: a model does not belong there, or there is no server.
+    """A model repository cannot be served: a model does not belong there, or there is no server.
 
     A repository is laid out as Triton's; ``<model>/<version>/model`` is a directory that ``graph.export`` wrote.
     """
 
 
 class BusyError(ServingError):
-    """The queue of an engine is full; retry later. Over HTTP this is the status 429."""
+    """The queue of an engine is full; retry later. Over HTTP, this is the status 429."""
 
 
 class ModuleKeyError(SbpjaxError, KeyError):
-    """A module cannot register under a name, or has nothing under a key.
+    """A module cannot be registered under a name, or has no entry under a key.
 
     A name is a string without dots that no other attribute has.
     """
@@ -386,11 +386,11 @@ class ModuleAttributeError(SbpjaxError, AttributeError):
 
 
 class ModuleMethodError(SbpjaxError, NotImplementedError):
-    """A class lacks a method that it has to define: a module its ``forward``, a Function forward and backward."""
+    """A class lacks a required method: ``forward`` of a module, or forward and backward of a Function."""
 
 
 class StateDictError(SbpjaxError, RuntimeError):
-    """A state does not fit its module or optimizer: other names, shapes, or local tensors for global ones.
+    """A state does not fit its module or optimizer: names or shapes differ, or tensors are local instead of global.
 
     Nothing was loaded. ``sbpjax.utils.global_view.to_global(state, placement, sbp)`` and ``to_local(state)`` turn all
     tensors of a state from one kind into the other.
@@ -405,7 +405,7 @@ class GraphError(SbpjaxError, RuntimeError):
 
 
 class GraphTypeError(GraphError, TypeError):
-    """A graph was given a value of a wrong type: no Module, no Optimizer, or a static argument without a hash."""
+    """An argument of a graph has a wrong type: not a Module, not an Optimizer, or a static argument without a hash."""
 
 
 class GraphConfigError(GraphError, ValueError):
@@ -413,11 +413,11 @@ class GraphConfigError(GraphError, ValueError):
 
 
 class NanError(GraphError, FloatingPointError):
-    """Under ``jax.debug_nans`` an op or a step of a graph made a NaN; a failed step leaves parameters unchanged."""
+    """Under ``jax.debug_nans``, an op or a graph step produced a NaN; a failed step leaves parameters unchanged."""
 
 
 class StaticInputError(GraphError):
-    """A graph with ``config.set_static_inputs(True)`` was called with other shapes, dtypes, layouts or values."""
+    """A graph with ``config.set_static_inputs(True)`` was called with different shapes, dtypes, layouts or values."""
 
 
 class ExportError(GraphError):
@@ -429,7 +429,7 @@ class ExportError(GraphError):
 
 
 class EngineError(GraphError):
-    """Another engine cannot run a graph: it is not installed, lacks an operation, or computes something else.
+    """Another engine cannot run a graph: it is not installed, lacks an operation, or gives a different result.
 
     An engine runs graphs that only compute: no optimizer, no writes into buffers, no random numbers, one device. The
     graph itself is as before; without the engine XLA runs it.
@@ -437,7 +437,7 @@ class EngineError(GraphError):
 
 
 class DataDependentError(OpTypeError):
-    """Python needed the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
+    """Python code needs the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
 
     A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
     ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses a branch.
@@ -445,7 +445,7 @@ class DataDependentError(OpTypeError):
 
 
 class DataError(SbpjaxError, ValueError):
-    """A dataset, a sampler or a loader was made of arguments that do not fit each other."""
+    """The arguments of a dataset, a sampler or a loader do not match."""
 
 
 class DataTypeError(SbpjaxError, TypeError):
@@ -460,11 +460,11 @@ class DistributionError(SbpjaxError, ValueError):
 
 
 class HubError(SbpjaxError, RuntimeError, ValueError):
-    """A model or a state could not be fetched: no connection, another hash, a repository that is not trusted."""
+    """A model or a state could not be downloaded: no connection, a different hash, or an untrusted repository."""
 
 
 class WorkerError(SbpjaxError, RuntimeError):
-    """A data worker failed: it died, its dataset cannot be sent there, or it used a name that workers lack.
+    """A data worker failed: it died, its dataset cannot be sent to it, or it used a name that workers lack.
 
     Workers have no JAX: a dataset must build samples from Python and NumPy values. A script that defines its own
     dataset keeps its main program under ``if __name__ == "__main__":``.
@@ -479,19 +479,19 @@ class WorkerModuleError(WorkerError):
 
 
 class WorkerNameError(WorkerError, AttributeError):
-    """Tensors in data workers have the methods that datasets use, not this one."""
+    """Tensors in data workers lack this method; they have only the methods that datasets use."""
 
 
 class WorkerTimeoutError(WorkerError, TimeoutError):
-    """No batch came from the workers within the ``timeout`` of the loader."""
+    """No batch arrived from the workers within the ``timeout`` of the loader."""
 
 
 class UnknownNameError(SbpjaxError, AttributeError):
-    """Under an alias (`sbpjax.mock_torch`) a name was used that sbpjax lacks; see docs/reference/api_coverage.md."""
+    """A name used under an alias (`sbpjax.mock_torch`) does not exist in sbpjax; see docs/reference/api_coverage.md."""
 
 
 class MissingNameError(SbpjaxError, AttributeError):
-    """A module of sbpjax has no such name; the text gives the nearest existing name."""
+    """A module of sbpjax has no such name; the text suggests the nearest existing name."""
 
     module = ""
 
@@ -508,11 +508,11 @@ class MissingNameError(SbpjaxError, AttributeError):
 
 
 class UnknownModuleError(SbpjaxError, ModuleNotFoundError):
-    """Under an alias (`sbpjax.mock_torch`) a module was imported that sbpjax does not have."""
+    """A module imported under an alias (`sbpjax.mock_torch`) does not exist in sbpjax."""
 
 
 class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
-    """The feature belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
+    """A feature belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
 
 
 class LibraryLoadError(SbpjaxError, OSError):
@@ -520,7 +520,7 @@ class LibraryLoadError(SbpjaxError, OSError):
 
 
 class AbsentError(SbpjaxError, AttributeError):
-    """A name of OneFlow without a meaning here: a kernel, a reader of its own files, a switch of its compiler.
+    """A OneFlow name has no meaning in sbpjax: a kernel, a reader of OneFlow's files, or a switch of its compiler.
 
     The text names a replacement; `docs/reference/api_coverage.md` lists all of them.
     ``hasattr`` is False for such a name.

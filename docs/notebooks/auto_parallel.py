@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Auto parallelism and its report
 #
-# The model is written for one device. The planner chooses a layout for every parameter, for the batch and the optimizer
-# state; its report compares the plan with the usual strategies before anything runs.
+# The model is written for one device. The planner chooses a layout for every parameter, for the batch and for the
+# optimizer state. Its report compares the plan with the usual strategies before anything runs.
 
 # %%
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ model = nn.Sequential(Block(), Block(), nn.Linear(32, 1))
 model
 
 # %% [markdown]
-# `enable_auto_parallel` makes the layouts of parameters free variables of the plan.
+# `enable_auto_parallel` makes the layouts of the parameters free variables of the plan.
 
 
 # %%
@@ -53,14 +53,15 @@ y = x[:, :4].sum(1, keepdim=True).sin()
 # %% [markdown]
 # ## The report
 #
-# The plan that was found beside data parallelism, ZeRO, FSDP and tensor parallelism; then the layout of each parameter.
+# The report compares the chosen plan with data parallelism, ZeRO, FSDP and tensor parallelism, and then lists the
+# layout of each parameter.
 
 # %%
 report = train.auto_parallel_report(x, y)
 report
 
 # %% [markdown]
-# What if the wide weights were copied to all devices? `sensitivity` plans again with that one layout fixed.
+# To find the cost of copying the wide weights to all devices, `sensitivity` plans again with that one layout fixed:
 
 # %%
 train.sensitivity("model.*.up.weight", "B")
@@ -68,7 +69,7 @@ train.sensitivity("model.*.up.weight", "B")
 # %% [markdown]
 # ## The run
 #
-# The first call compiles the plan. Arguments and loss are local tensors, the parameters are global now.
+# The first call compiles the plan. Arguments and loss are local tensors; the parameters are now global.
 
 # %%
 losses = [train(x, y).item() for _ in range(60)]

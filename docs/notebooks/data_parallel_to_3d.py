@@ -21,14 +21,14 @@ config = LlamaConfig(
 )
 
 # %% [markdown]
-# The text: eight sequences that count by one to eight.
+# The text consists of eight sequences that count by one to eight.
 
 # %%
 text = (flow.arange(17) * flow.arange(1, 9)[:, None]) % 64
 text
 
 # %% [markdown]
-# A training step for any layout. `Parallel` gives the number of devices of each kind of parallelism, and `parallelize`
+# A training step for any layout. `Parallel` gives the number of devices for each kind of parallelism, and `parallelize`
 # lays out the parameters by the model's table.
 
 
@@ -60,8 +60,8 @@ def losses(train, steps=10):
 # %% [markdown]
 # ## Data parallel
 #
-# Every device has a copy of the model and one of the eight sequences. The gradients are partial sums; the update needs
-# the sums.
+# Every device has a copy of the model and one of the eight sequences. The gradients are partial sums, and the update
+# needs the sums.
 
 # %%
 data = Train(models.Parallel(data=8, device="cpu"))
@@ -74,8 +74,8 @@ data.memory(*data.batch(), compiled=False)
 # %% [markdown]
 # ## ZeRO
 #
-# With `enable_zero` each device keeps an eighth of the optimizer state. The all-reduce becomes a reduce-scatter and an
-# all-gather: the same bytes.
+# With `enable_zero`, each device keeps an eighth of the optimizer state. The all-reduce becomes a reduce-scatter and an
+# all-gather, which move the same bytes.
 
 # %%
 zero = Train(models.Parallel(data=8, device="cpu"), zero=1)
@@ -85,7 +85,7 @@ zero.explain(check=False)
 # %% [markdown]
 # ## Data × tensor
 #
-# Each layer is divided over four devices, each batch over two.
+# Each layer is divided over four devices, and each batch over two.
 
 # %%
 tensor = Train(models.Parallel(data=2, tensor=4, device="cpu"))
@@ -98,7 +98,7 @@ tensor.explain(check=False)
 # %% [markdown]
 # ## Data × tensor × pipeline
 #
-# The first block is on four devices, the second on the other four; both work on micro-batches at once.
+# The first block is on four devices, the second on the other four. Both work at once, on different micro-batches.
 
 # %%
 cube = Train(models.Parallel(data=2, tensor=2, pipeline=2, device="cpu"))
@@ -106,9 +106,9 @@ found["data × tensor × pipeline"] = losses(cube)
 cube.pipeline_report(*cube.batch())
 
 # %% [markdown]
-# ## The same curve
+# ## Equal loss curves
 #
-# Values do not depend on the layout, so the four curves are one.
+# Values do not depend on the layout, so the four curves coincide.
 
 # %%
 figure, axes = plt.subplots(figsize=(6, 3))

@@ -1,8 +1,8 @@
 # %% [markdown]
-# # Global tensors, drawn
+# # Global tensors in pictures
 #
-# A tensor on several devices is one tensor. A cell that ends with one shows its values, and which part each device
-# holds. Background: [global tensors in pictures](../tutorials/pictures.md).
+# A tensor on several devices is one tensor. A cell that ends with a tensor shows its values, and the part on each
+# device. Background: [global tensors in pictures](../tutorials/pictures.md).
 
 # %%
 import sbpjax as flow
@@ -15,7 +15,7 @@ row
 # %% [markdown]
 # ## Split
 #
-# `split(0)` cuts rows. Six rows on four ranks are 2, 2, 1 and 1: sizes need not divide evenly.
+# `split(0)` divides the rows. Six rows on four ranks are split as 2, 2, 1 and 1: sizes need not divide evenly.
 
 # %%
 x = flow.arange(24, dtype=flow.float32).reshape(6, 4)
@@ -23,8 +23,8 @@ rows = x.to_global(row, sbp.split(0))
 rows
 
 # %% [markdown]
-# `split(1)` cuts columns. The conversion is an all-to-all: every rank sends a part to every other. Values do not
-# change.
+# `split(1)` divides the columns. The conversion is an all-to-all: every rank sends a part to every other rank. Values
+# do not change.
 
 # %%
 columns = rows.to_global(sbp=sbp.split(1))
@@ -49,8 +49,8 @@ summands = columns @ weight
 flow.visualize(summands)
 
 # %% [markdown]
-# The sum is computed where an op needs it. `explain` shows the conversion and its bytes per device: an all-reduce gives
-# copies, a reduce-scatter gives parts and moves less.
+# The sum is computed when an op needs it. `explain` shows the conversion and its bytes per device. An all-reduce gives
+# copies; a reduce-scatter gives parts and moves fewer bytes.
 
 # %%
 flow.explain(lambda s: s.to_global(sbp=sbp.broadcast), summands)
@@ -72,7 +72,8 @@ tiles = x.to_global(grid, [sbp.split(0), sbp.split(1)])
 tiles
 
 # %% [markdown]
-# The batch of a model that is divided over the second axis: rows are split, and the ranks of a row hold copies.
+# A batch has the next layout if the model is divided over the second axis: rows are split, and the ranks of a grid row
+# hold copies.
 
 # %%
 batch = x.to_global(grid, [sbp.split(0), sbp.broadcast])
@@ -81,8 +82,8 @@ flow.visualize(batch)
 # %% [markdown]
 # ## Layouts of results
 #
-# The planner chooses the layout of each result: here rows stay split, and the columns of the weight split the result's
-# columns. No bytes move.
+# The planner chooses the layout of each result. Here the rows stay split, and the split columns of the weight split the
+# result's columns. No bytes move.
 
 # %%
 weight = flow.ones(4, 8).to_global(grid, [sbp.broadcast, sbp.split(1)])

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A Hugging Face model, sharded
 #
-# A Llama in Hugging Face's format is read into parts on eight devices, compared with PyTorch, trained, and written
-# back. It needs `transformers` and PyTorch, which Colab has.
+# A Llama in Hugging Face's format is read into shards on eight devices, compared with PyTorch, trained, and written
+# back. This needs `transformers` and PyTorch, which Colab has.
 
 # %%
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ flow.env.set_cpu_devices(8)
 # %% [markdown]
 # ## The folder
 #
-# A tiny Llama with random weights. Any folder of a Llama, Mistral, Qwen, GPT-2, BERT or T5 works the same, such as one
-# of `huggingface_hub.snapshot_download`.
+# This is a tiny Llama with random weights. Any folder of a Llama, Mistral, Qwen, GPT-2, BERT or T5 works the same way,
+# such as one from `huggingface_hub.snapshot_download`.
 
 # %%
 torch.manual_seed(0)
@@ -36,7 +36,7 @@ theirs.save_pretrained("llama")
 # ## Into shards
 #
 # Four devices divide every parameter and the batch (`fsdp`), and two divide the layers (`tensor`). Each tensor
-# goes from the file into its shards.
+# goes from the file straight into its shards.
 
 # %%
 spec = models.Parallel(fsdp=4, tensor=2, device="cpu")
@@ -44,7 +44,7 @@ model = models.from_pretrained("llama", spec)
 model
 
 # %% [markdown]
-# The weight `up` of the first block: which part of it each device holds.
+# This picture shows the part of the weight `up` of the first block on each device:
 
 # %%
 flow.visualize(model.blocks[0].mlp.up.weight)
@@ -96,7 +96,7 @@ train.explain(check=False)
 # %% [markdown]
 # ## Generate, and write back
 #
-# The prompt counts by one. `transformers` reads the folder that `save_pretrained` writes.
+# The prompt counts by one. `transformers` can read the folder that `save_pretrained` writes.
 
 # %%
 models.Generator(model, spec)([[1, 2, 3, 4], [2, 4, 6, 8]] * 2, new_tokens=6)
@@ -110,6 +110,6 @@ with torch.no_grad():
 # %% [markdown]
 # ## Next steps
 #
-# * [Train a transformer](../how_to/models.md): the axes, and tables of layouts for models of your own.
-# * [A Hugging Face Llama](../tutorials/llama.md): PyTorch's code unchanged, laid out by the planner.
+# * [Train a transformer](../how_to/models.md): the axes, and tables of layouts for your own models.
+# * [A Hugging Face Llama](../tutorials/llama.md): PyTorch's code, unchanged, laid out by the planner.
 # * [Serve a model](serving.ipynb).

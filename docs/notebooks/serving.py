@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Serve a model
 #
-# A language model answers several requests at once by continuous batching, and an exported classifier is loaded without
-# its Python code.
+# A language model answers several requests at once by continuous batching. Then an exported classifier is loaded
+# without its Python code.
 
 # %%
 import matplotlib.pyplot as plt
@@ -16,10 +16,10 @@ flow.manual_seed(0)
 model = GPT2(GPT2Config(vocab_size=61, n_positions=32, n_embd=32, n_layer=1, n_head=2)).eval()
 
 # %% [markdown]
-# ## Requests share a batch
+# ## Requests that share a batch
 #
-# Requests join and leave the running batch between two decode steps. Keys and values are in blocks of one pool (paged
-# attention). `rows` is the largest number of requests in the batch.
+# Requests join and leave the running batch between decode steps. Keys and values are stored in blocks of one pool
+# (paged attention). `rows` is the largest number of requests in the batch.
 
 
 # %%
@@ -35,7 +35,7 @@ shared, together = serve(rows=6)
 together
 
 # %% [markdown]
-# The answers are the same, in fewer runs of the model:
+# The answers are the same, with fewer runs of the model:
 
 # %%
 assert alone == shared
@@ -45,7 +45,7 @@ plt.xlabel("steps for twelve requests")
 plt.show()
 
 # %% [markdown]
-# The same engine behind OpenAI's HTTP interface is one command, in a terminal:
+# To serve the same engine over OpenAI's HTTP interface, run one command in a terminal:
 #
 #     python -m sbpjax serve-openai my-llama --port 8080
 #     curl localhost:8080/v1/completions -d '{"prompt": "Once", "max_tokens": 20}'
@@ -53,7 +53,7 @@ plt.show()
 # %% [markdown]
 # ## An exported graph
 #
-# `export` writes the program and the weights; the batch is free.
+# `export` writes the program and the weights. The batch size is dynamic.
 
 
 # %%
@@ -71,7 +71,7 @@ classify.export("models/classifier/1/model", TensorSpec((1, 16)), dynamic_batch=
 classify
 
 # %% [markdown]
-# `load_graph` runs it, here for five rows: the probabilities of ten classes.
+# `load_graph` loads the program. Here it runs on five rows and returns the probabilities of ten classes.
 
 # %%
 loaded = flow.load_graph("models/classifier/1/model")
@@ -92,4 +92,4 @@ print(Repository("models").models[0].config())
 # ## Next steps
 #
 # * [Serve a model](../how_to/serve.md): Triton, KServe, HTTP, options, C++.
-# * [Export a graph](../how_to/export.md) and [run it by another engine](../how_to/engines.md).
+# * [Export a graph](../how_to/export.md) and [run it with another engine](../how_to/engines.md).

@@ -1,4 +1,4 @@
-"""`torch.cuda`'s and `oneflow.cuda`'s names: the GPUs that JAX has.
+"""GPU management under the names of `torch.cuda` and `oneflow.cuda`.
 
 Without a GPU, `is_available` is False and counts are 0; a function that needs one raises an error.
 """

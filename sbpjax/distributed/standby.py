@@ -1,4 +1,4 @@
-"""Standby of a rank: a process that has imported what a rank needs, and waits for a place.
+"""Standby of a rank: a process with all imports done, which replaces the rank at the next start.
 
     python -m sbpjax.distributed.launch --nproc_per_node 2 --max_restarts 3 --standby my_project.model train.py
 

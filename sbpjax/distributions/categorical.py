@@ -1,4 +1,4 @@
-"""Categorical distributions: an index, a one-hot vector, counts of several tries."""
+"""Categorical distributions: an index, a one-hot vector, counts of several trials."""
 
 from __future__ import annotations
 

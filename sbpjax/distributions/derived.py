@@ -1,4 +1,4 @@
-"""Distributions made of others: dims as one event, a function of a value, a mixture."""
+"""Distributions derived from others: dims as one event, transformed values, mixtures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gamma distribution and those made of it: chi-squared, beta, Dirichlet, Student's t."""
+"""Gamma distribution, and distributions derived from it: chi-squared, beta, Dirichlet, Student's t."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dynamic sizes: inputs are padded to the next of a few sizes (buckets), so that as many programs serve every size.
+"""Dynamic sizes: inputs are padded to the next of a few sizes (buckets), so that a few programs serve every size.
 
     Dynamic((64, 128), inputs={"input_ids": 1, "labels": (1, -100)}, outputs={"result['logits']": 1})
 

@@ -1,4 +1,4 @@
-"""`DeviceRows`: cached rows and their optimizer state on the devices, and how rows are copied in and out.
+"""`DeviceRows`: cached rows and their optimizer state on the devices, and copies of rows in and out.
 
 One small compiled program reads the rows that leave, and another writes those that come, in place: they cost what these
 rows cost, however many the cache has. (In one program XLA:CPU would copy the whole cache, to write into the copy.)

@@ -20,13 +20,13 @@ START, END = "<!-- arguments -->", "<!-- end of arguments -->"
 WITHOUT_EFFECT = {
     "memory_format": IGNORED["memory_format"],
     "non_blocking": "transfers never block",
-    "foreach": "all tensors are always taken at once",
-    "fused": "all tensors are always taken at once",
+    "foreach": "all tensors are always updated at once",
+    "fused": "all tensors are always updated at once",
     "capturable": "every step is a compiled program",
     "differentiable": "steps are not on the tape",
     "sparse_grad": "gradients are dense",
-    "_stacklevel": "of PyTorch's warnings",
-    "warn_on_non_tensor_leaf": "other things stay as they are",
+    "_stacklevel": "it belongs to PyTorch's warnings",
+    "warn_on_non_tensor_leaf": "other leaves are never changed",
 }
 
 
@@ -51,7 +51,7 @@ def ignored() -> list[tuple[str, str]]:
 
 def section() -> str:
     """Return the part of the page that the tables make."""
-    lines = ["### Taken and ignored", "", "| argument | of | reason |", "| --- | --- | --- |"]
+    lines = ["### Accepted and ignored", "", "| argument | functions | reason |", "| --- | --- | --- |"]
     of = collections.defaultdict(list)
     for path, name in ignored():
         of[name].append(path)
@@ -61,15 +61,15 @@ def section() -> str:
     for name, paths in sorted(of.items()):
         shown = _code(sorted(set(paths)))
         lines.append(f"| `{name}` | {shown} | {({**IGNORED, **WITHOUT_EFFECT})[name]} |")
-    lines += ["", "### Other names", "", "Every function takes `x` for a first argument `input`.", ""]
-    lines += ["| there | here | of |", "| --- | --- | --- |"]
+    lines += ["", "### Other names", "", "Every function accepts `x` as the name of a first argument `input`.", ""]
+    lines += ["| OneFlow | sbpjax | functions |", "| --- | --- | --- |"]
     renamed = collections.defaultdict(list)
     for path, there, here in taken():
         if here != NOTHING:
             renamed[there, here].append(path)
     for (there, here), names in sorted(renamed.items()):
         lines.append(f"| `{there}` | `{here}` | {_code(sorted(set(names)))} |")
-    lines += ["", "### Not taken in OneFlow's form", "", "| of | because |", "| --- | --- |"]
+    lines += ["", "### Forms of OneFlow that are not supported", "", "| functions | reason |", "| --- | --- |"]
     lines += [f"| {_code(names.split())} | {reason} |" for reason, names in signatures.EXCEPTIONS.items()]
     return "\n".join(lines)
 

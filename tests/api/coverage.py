@@ -144,12 +144,12 @@ def page() -> str:
     lines = [
         "# Coverage of OneFlow's names",
         "",
-        "Written by `make api`; `tests/api` compares it with the package. Priority 1: names that libraries use or",
-        "that PyTorch has too; 2: names that OneFlow documents or tests; 3: the rest. A name counts as specced if",
-        "`tests/op_specs` has a spec for it, so that its values, gradients, forms and layouts are tested; classes,",
-        "modules and names that are no ops have tests of their own.",
+        "`make api` generates this page, and `tests/api` compares it with the package. Names that libraries use, or",
+        "that PyTorch also has, have priority 1; names that OneFlow documents or tests, priority 2; all others,",
+        "priority 3. An op has a spec if `tests/op_specs` tests its values, gradients, forms and layouts. Classes,",
+        "modules and other names have separate tests.",
         "",
-        "| priority | names | here | share |",
+        "| priority | names | in sbpjax | share |",
         "| --- | ---: | ---: | ---: |",
     ]
     for priority in (1, 2, 3):
@@ -160,7 +160,7 @@ def page() -> str:
         "",
         "## By namespace",
         "",
-        "| namespace | 1 | 2 | 3 | ops specced |",
+        "| namespace | priority 1 | priority 2 | priority 3 | ops with a spec |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for space, rows in names().items():
@@ -172,11 +172,11 @@ def page() -> str:
         spec = sum(specced(space, n) for n in ops)
         lines.append(f"| {space} | {' | '.join(cells)} | {f'{spec} / {len(ops)}' if spec else ''} |")
     for priority in (1, 2):
-        lines += ["", f"## Missing of priority {priority}", ""]
+        lines += ["", f"## Missing names of priority {priority}", ""]
         lines += [f"- {space}: {_code(several)}" for space, several in missing(priority).items()] or ["Nothing."]
-    lines += ["", "## Missing of priority 3", "", *_of_priority_3()]
-    lines += ["", "## Where a spec compares less", "", *narrower()]
-    lines += ["", "## Specced", ""]
+    lines += ["", "## Missing names of priority 3", "", *_of_priority_3()]
+    lines += ["", "## Specs that compare less", "", *narrower()]
+    lines += ["", "## Ops with a spec", ""]
     by_space = collections.defaultdict(list)
     for name in sorted(SPECS):
         by_space[name.rpartition(".")[0] or "sbpjax"].append(name.rpartition(".")[2])
@@ -199,10 +199,10 @@ def narrower() -> list[str]:
 def _of_priority_3() -> list[str]:
     """Return the lines about names without a meaning here, which raise `AbsentError` with the same replacements."""
     lines = [
-        "Internals of OneFlow's package. Access to one of these raises `AbsentError` with a replacement",
+        "These are internals of OneFlow's package. Access to one of them raises `AbsentError` with a replacement",
         "(`sbpjax/_core/functions/table/absent_names.py`).",
         "",
-        "| names | instead |",
+        "| names | replacement |",
         "| --- | --- |",
     ]
     lacking = [

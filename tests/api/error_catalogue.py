@@ -21,34 +21,34 @@ from sbpjax import errors
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 HEAD = """# Errors
 
-Every error that sbpjax raises on a mistake is a `sbpjax.errors.SbpjaxError`, and also the class that PyTorch or Python
-has for such a mistake, so that `except RuntimeError` keeps working. The text has four parts: the operation, with
-your line; its inputs as *seen*; the *rule* that was broken; and one line that *fixes* it. The traceback shows your
-frames; `SBPJAX_FULL_TRACEBACK=1` shows those of the library too.
+Every error that sbpjax raises for a user's mistake is a `sbpjax.errors.SbpjaxError`. It is also of the class that
+PyTorch or Python uses for such a mistake, so `except RuntimeError` keeps working. The text has four parts: the
+operation, with your line; its inputs as *seen*; the broken *rule*; and one line that *fixes* it. The traceback shows
+your frames; `SBPJAX_FULL_TRACEBACK=1` also shows those of the library.
 
-`make api` writes this page from the classes.
+`make api` generates this page from the classes.
 """
 TENSORS = """
 p = flow.placement("cpu", [0, 1, 2, 3])
 x = flow.randn(8, 6, placement=p, sbp=flow.sbp.split(0))
 """
 MISTAKES = {
-    "Shapes that do not fit": "flow.ones(2, 3) @ flow.ones(2, 3)",
+    "Shapes that do not match": "flow.ones(2, 3) @ flow.ones(2, 3)",
     "A wrong type": 'flow.ones(2).sum(dim="rows")',
-    "A dim that is not there": "flow.ones(2, 3).sum(dim=2)",
+    "A dim that does not exist": "flow.ones(2, 3).sum(dim=2)",
     "A local and a global tensor in one op": "x + flow.ones(8, 6)",
     "Tensors on two placements": 'x + flow.ones(8, 6, placement=flow.placement("cpu", [4, 5]), sbp=flow.sbp.broadcast)',
     "An sbp that does not fit the placement": "x.to_global(sbp=[flow.sbp.split(0), flow.sbp.broadcast])",
-    "A split of a dim that is not there": "x.to_global(sbp=flow.sbp.split(2))",
-    "More ranks than there are devices": 'flow.placement("cpu", list(range(64)))',
+    "A split of a dim that does not exist": "x.to_global(sbp=flow.sbp.split(2))",
+    "More ranks than devices": 'flow.placement("cpu", list(range(64)))',
     "A name that does not exist": "flow.soft_max",
-    "A name of old OneFlow": "flow.get_variable",
+    "An old OneFlow name": "flow.get_variable",
     "A wrong argument": "flow.nn.Linear(2, 3, biases=True)",
     "Backward twice": "y = flow.ones(2).requires_grad_().exp().sum(); y.backward(); y.backward()",
     "Writing to a leaf": "w = flow.ones(2).requires_grad_(); w.add_(1)",
     "A value inside a compiled program": "flow.compile(lambda x: x if x.sum() > 0 else -x)(flow.ones(2))",
-    "Weights of another shape": "flow.nn.Linear(2, 3).load_state_dict(flow.nn.Linear(2, 4).state_dict())",
-    "An option out of its range": "flow.nn.Graph().config.set_gradient_accumulation_steps(0)",
+    "Weights with a different shape": "flow.nn.Linear(2, 3).load_state_dict(flow.nn.Linear(2, 4).state_dict())",
+    "An option outside its range": "flow.nn.Graph().config.set_gradient_accumulation_steps(0)",
 }
 
 

@@ -22,19 +22,19 @@ from tests.api.coverage import HERE, resolve
 REFUSED = r"unexpected keyword|takes .*positional arg|multiple values|unknown arg|each once|is required|missing .* requ"
 # Recorded forms that are not taken, with the reason.
 EXCEPTIONS = {
-    "arguments in order stand as in PyTorch": """allclose isclose Tensor.allclose Tensor.isclose
+    "the order of positional arguments is PyTorch's": """allclose isclose Tensor.allclose Tensor.isclose
  nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.max_pool3d nn.functional.gumbel_softmax
  optim.lr_scheduler.PolynomialLR profiler.profile""",
-    "an overload, chosen by the number or the type of its arguments": """max min pow randint randint_like
+    "overloads, selected by the number or type of the arguments": """max min pow randint randint_like
  transpose unique Tensor.max Tensor.min Tensor.unique Tensor.where _C.global_arange _C.transpose""",
-    "a reduction, a string, may stand where PyTorch's old flags do": """nn.BCELoss
+    "a reduction string may take the position of PyTorch's old flags": """nn.BCELoss
  nn.MarginRankingLoss nn.functional.binary_cross_entropy nn.functional.l1_loss nn.functional.mse_loss""",
-    "graphs make these objects, users do not": "nn.graph.GraphModule nn.graph.GraphTensor",
-    "a layer there, a function as in PyTorch here": "nn.functional.upsample",
-    "no function of its first argument there": "linalg.diagonal",
-    "an argument that no call can give there": "sbp.split",
-    "a decorator there too, which nobody uses": "utils.checkpoint.checkpoint",
-    "to be defined by the user": "nn.Module.forward",
+    "only graphs create these objects": "nn.graph.GraphModule nn.graph.GraphTensor",
+    "a layer in OneFlow, a function in PyTorch and sbpjax": "nn.functional.upsample",
+    "OneFlow's does not depend on its first argument": "linalg.diagonal",
+    "OneFlow has an argument that no call can pass": "sbp.split",
+    "OneFlow's is also a decorator, which nobody uses": "utils.checkpoint.checkpoint",
+    "the user defines it": "nn.Module.forward",
 }
 LEFT_OUT = {name: reason for reason, names in EXCEPTIONS.items() for name in names.split()}
 

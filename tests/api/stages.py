@@ -16,11 +16,11 @@ PLANNED, PRE_ALPHA, ALPHA, BETA = "planned", "pre-alpha", "alpha", "beta"
 # From the least to the most: the meaning of a stage.
 STAGES = {
     PLANNED: "missing",
-    PRE_ALPHA: "a prototype, or not reached; limited tests, unknown performance, names that may change",
-    ALPHA: "the core works, is tested and, where a figure makes sense, measured; names may change; there is a page",
-    BETA: "complete for its users, who reviewed its names; tests of corners and whole programs, figures of scaling",
-    "release candidate": "tried in production outside, with reports on performance and scaling; names reviewed",
-    "stable": "for production; names are kept for a year",
+    PRE_ALPHA: "a prototype, or a goal not reached; limited tests, unknown performance, names that may change",
+    ALPHA: "the core works, is tested and documented, and is measured if a figure makes sense; names may change",
+    BETA: "complete for its users, who reviewed its names; tests of corner cases and whole programs; scaling figures",
+    "release candidate": "tried in production by others, with reports on performance and scaling; names reviewed",
+    "stable": "ready for production; names are kept for a year",
 }
 
 
@@ -75,17 +75,17 @@ FEATURES = _by_area(_features((HERE / "stages.txt").read_text()))
 
 HEAD = """# Features and their stages
 
-The features that OneFlow 0.7 and its documents promise, each with its maturity here. Tests are in `tests/`,
-benchmarks in `benchmarks/`, their figures in `benchmarks/results/`. A test fails where one that is named here does not
-exist, or where a stage lacks a condition.
+This page lists the features that OneFlow 0.7 and its documents promise, with their maturity in sbpjax. Tests are in
+`tests/`, benchmarks in `benchmarks/`, and their figures in `benchmarks/results/`. A test fails if a listed test or
+benchmark does not exist, or if a feature does not meet the conditions of its stage.
 
 | stage | meaning |
 | --- | --- |
 """
 REASON = """
-Nothing is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
-virtual ones of a CPU, or were compiled ahead of time for other machines. In the
-reference, names below the stage of their feature are marked. This page is written by `make api`.
+No feature is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
+virtual CPU devices, or were compiled ahead of time for other machines. In the API reference, names below the stage of
+their feature are marked. `make api` generates this page.
 """
 
 

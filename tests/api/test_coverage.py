@@ -37,7 +37,7 @@ def test_what_is_no_op_is_there_and_has_no_spec():
 def test_the_page_claims_what_is_there():
     shown = coverage.PAGE.read_text()
     for priority in (1, 2):
-        part = shown.split(f"## Missing of priority {priority}")[1].split("\n## ")[0]
+        part = shown.split(f"## Missing names of priority {priority}")[1].split("\n## ")[0]
         listed = set()
         for line in part.splitlines():
             if line.startswith("- "):
@@ -46,7 +46,7 @@ def test_the_page_claims_what_is_there():
         now = {f"{space}.{name}" for space, several in coverage.missing(priority).items() for name in several}
         assert now <= listed, f"the page lists as here: {sorted(now - listed)}"
         assert len(listed - now) <= NEWER, "write the page anew: make api"
-    wanted = set(re.findall(r"`([^`]+)`", shown.split("## Specced")[1]))
+    wanted = set(re.findall(r"`([^`]+)`", shown.split("## Ops with a spec")[1]))
     gone = wanted - {name.rpartition(".")[2] for name in coverage.SPECS}
     assert not gone, f"the page lists specs that are gone: {sorted(gone)}"
 

@@ -1,1 +1,1 @@
-"""Elastic jobs: one agent per host, epochs of hosts, ranks that start again on the hosts that are there."""
+"""Elastic jobs: one agent per host; when hosts leave or join, ranks restart on the available hosts."""

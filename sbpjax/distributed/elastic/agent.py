@@ -1,4 +1,4 @@
-"""Agent of a host: finds the leader or becomes it, and runs the ranks of the epochs that this host takes part in.
+"""Agent of a host: finds or becomes the leader, and runs the host's ranks in each epoch.
 
 An agent without a leader looks for one (`search`). It leads itself if it has a vote and no lower host is there. A
 leader that does not train yields to a better one.

@@ -1,4 +1,4 @@
-"""Settings of an agent, the same on all hosts but for the host's own part."""
+"""Settings of an agent, equal on all hosts except for values of the host itself."""
 
 from __future__ import annotations
 

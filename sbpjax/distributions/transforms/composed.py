@@ -1,4 +1,4 @@
-"""Transforms made of others: one after the other, on more dims."""
+"""Composed transforms: chains of transforms, and transforms over more dims."""
 
 from __future__ import annotations
 

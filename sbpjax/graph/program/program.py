@@ -1,4 +1,4 @@
-"""`Program`: one function of tensors, traced, planned, compiled, and run again and again.
+"""`Program`: one function of tensors, traced, planned and compiled once, and run repeatedly.
 
 Worked case: ``step(x)`` with a model of 4 parameters and Adam (8 moments, one step count) has the inputs
 

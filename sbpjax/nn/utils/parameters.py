@@ -1,4 +1,4 @@
-"""Parameters as one vector, and modules made without initialising theirs."""
+"""Parameters as one vector, and creation of modules without initialising their parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ReplicaCheck`: compare the replicas of parameters, to find a device that computes wrong.
+"""`ReplicaCheck`: compare the replicas of parameters, to find a device that computes wrong results.
 
     step 200    blocks.0.up.weight    devices 0 1 2 3: digest 8f1c02aa    device 5: digest 8f3c02aa
 

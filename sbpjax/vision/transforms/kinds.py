@@ -1,4 +1,4 @@
-"""Image types of transforms: Pillow images, NumPy arrays, tensors, and how they are recognised.
+"""Image types of transforms and their detection: Pillow images, NumPy arrays, tensors.
 
 | kind | shape | values |
 |---|---|---|
