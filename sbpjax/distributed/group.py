@@ -45,7 +45,7 @@ ReduceOp.RedOpType = ReduceOp  # type: ignore[attr-defined]  # PyTorch's class o
 
 
 class ProcessGroup:
-    """Ranks of the run in an order of their own.
+    """A group of ranks of the run, in a given order.
 
     Args:
         ranks: ranks of the run; the k-th is rank k of the group.

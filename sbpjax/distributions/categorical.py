@@ -18,7 +18,7 @@ from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logit
 
 
 class Categorical(Distribution):
-    """One of several outcomes, 0 to k - 1.
+    """The categorical distribution over the outcomes 0 to k - 1.
 
     Args:
         probs: their weights along the last dim; they need not sum to 1.
@@ -88,7 +88,7 @@ class Categorical(Distribution):
 
 
 class OneHotCategorical(Distribution):
-    """One of several outcomes, as a vector with a single 1.
+    """The categorical distribution with one-hot vectors as outcomes.
 
     Args:
         probs: their weights along the last dim.
@@ -155,7 +155,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(Distribution):
-    """How often each of several outcomes comes in a number of tries.
+    """The multinomial distribution: counts of each outcome in a number of trials.
 
     Args:
         total_count: the number of tries.

@@ -63,7 +63,7 @@ class Normal(_LocationScale):
 
 
 class LogNormal(TransformedDistribution):
-    """The exponential of a normal number.
+    """The log-normal distribution: the exponential of a normal variable.
 
     Args:
         loc: the mean of its logarithm.
@@ -97,7 +97,7 @@ class LogNormal(TransformedDistribution):
 
 
 class Uniform(Distribution):
-    """All numbers from `low` up to `high` alike.
+    """The uniform distribution on the interval from `low` to `high`.
 
     Args:
         low: the lower bound.
@@ -141,7 +141,7 @@ class Uniform(Distribution):
 
 
 class Exponential(Distribution):
-    """Waiting times.
+    """The exponential distribution.
 
     Args:
         rate: how many per unit of time.
@@ -178,7 +178,7 @@ class Exponential(Distribution):
 
 
 class Laplace(_LocationScale):
-    """Two exponentials back to back.
+    """The Laplace distribution.
 
     Args:
         loc: the mean.
@@ -211,7 +211,7 @@ class Laplace(_LocationScale):
 
 
 class Gumbel(_LocationScale):
-    """The largest of many.
+    """The Gumbel distribution.
 
     Args:
         loc: the mode.

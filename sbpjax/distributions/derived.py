@@ -184,7 +184,7 @@ class TransformedDistribution(Distribution):
 
 
 class MixtureSameFamily(Distribution):
-    """One of several distributions of a kind, chosen at random.
+    """A mixture of distributions of the same family.
 
     Args:
         mixture_distribution: which one.

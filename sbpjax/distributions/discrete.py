@@ -60,7 +60,7 @@ class _Binary(Distribution):
 
 
 class Bernoulli(_Binary):
-    """1 with a probability, else 0.
+    """The Bernoulli distribution: 1 with a given probability, otherwise 0.
 
     Args:
         probs: the probability.
@@ -95,7 +95,7 @@ class Bernoulli(_Binary):
 
 
 class Geometric(_Binary):
-    """How often 0 comes before the first 1.
+    """The geometric distribution: the number of failures before the first success.
 
     Args:
         probs: the probability of 1.
@@ -134,7 +134,7 @@ def binomial(key: jax.Array, count: jax.Array, probs: jax.Array, /) -> jax.Array
 
 
 class Binomial(Distribution):
-    """How many of a number of tries give 1.
+    """The binomial distribution: the number of successes in a number of trials.
 
     Args:
         total_count: the number of tries.
@@ -194,7 +194,7 @@ class Binomial(Distribution):
 
 
 class Poisson(Distribution):
-    """How many come in a unit of time.
+    """The Poisson distribution: the number of events in a unit of time.
 
     Args:
         rate: the mean.
@@ -222,7 +222,7 @@ class Poisson(Distribution):
 
 
 class NegativeBinomial(Distribution):
-    """How many successes come before a number of failures.
+    """The negative binomial distribution: the number of successes before a number of failures.
 
     Args:
         total_count: the number of failures; it need not be an integer.

@@ -30,7 +30,7 @@ def draw_gamma(concentration: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 class Gamma(Distribution):
-    """Sums of waiting times.
+    """The gamma distribution.
 
     Args:
         concentration: how many are summed.
@@ -67,7 +67,7 @@ class Gamma(Distribution):
 
 
 class Chi2(Gamma):
-    """Sums of squared normal numbers.
+    """The chi-squared distribution: the sum of squared normal variables.
 
     Args:
         df: how many.
@@ -87,7 +87,7 @@ class Chi2(Gamma):
 
 
 class Dirichlet(Distribution):
-    """Probabilities that sum to 1.
+    """The Dirichlet distribution over vectors of probabilities.
 
     Args:
         concentration: of each, along the last dim.
@@ -137,7 +137,7 @@ class Dirichlet(Distribution):
 
 
 class Beta(Distribution):
-    """A probability.
+    """The beta distribution over probabilities.
 
     Args:
         concentration1: of 1.
@@ -176,7 +176,7 @@ class Beta(Distribution):
 
 
 class StudentT(Distribution):
-    """The mean of normal numbers over its estimated error.
+    """Student's t-distribution.
 
     Args:
         df: the degrees of freedom.

@@ -46,7 +46,7 @@ def half_log_det(lower: Tensor) -> Tensor:
 
 
 class MultivariateNormal(Distribution):
-    """Vectors of normal numbers that depend on each other.
+    """The multivariate normal distribution.
 
     Args:
         loc: the mean, `(..., k)`.

@@ -39,7 +39,7 @@ CHECK_EVERY = 8  # tokens between two checks whether all sequences have stopped
 
 @dataclass(frozen=True, kw_only=True)
 class TokenSampler:
-    """How the next token is chosen from logits.
+    """Sampling of the next token from logits.
 
     Attributes:
         temperature: the logits are divided by it; 0 takes the likeliest token.

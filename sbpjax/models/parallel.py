@@ -61,7 +61,7 @@ AXIS_RULES: Mapping[str, str | None] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Parallel:
-    """How many ways each kind of parallelism divides the work; the product is the number of devices.
+    """The degree of each kind of parallelism; their product is the number of devices.
 
     Attributes:
         data: copies of the model, each with a part of the batch.

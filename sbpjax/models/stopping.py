@@ -8,7 +8,7 @@ from sbpjax.errors import OpValueError
 
 
 class StopStrings:
-    """Finds where the text of tokens has one of some strings for the first time.
+    """Finds the first occurrence of any stop string in the text of the tokens.
 
     Args:
         strings: them.

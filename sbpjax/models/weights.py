@@ -29,7 +29,7 @@ from .config import Config
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a tensor of the files, or one that lies turned there.
+    """A slice of a tensor in the files, or a tensor that is transposed there.
 
     Attributes:
         name: the tensor or module, ``*`` for the number of the block; with ``#`` one for each row of the parameter.
@@ -83,7 +83,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """How a family's parameters are called in Hugging Face's files.
+    """The names of a family's parameters in Hugging Face's files.
 
     Attributes:
         config: the class of the family's configuration.

@@ -26,7 +26,7 @@ _NEVER = -1
 
 
 class Plan(NamedTuple):
-    """What a lookup needs of the cache.
+    """The changes of the cache that a lookup needs.
 
     Attributes:
         slots: for every row that was asked for its slot, int32.

@@ -45,7 +45,7 @@ def next_scale(scale: jax.Array, good: jax.Array, factors: jax.Array, *overflows
 
 
 class GradScaler(Scaler):
-    """Scale the loss by a factor that falls when gradients overflow and rises when they have not for a while.
+    """Scale the loss by a factor that falls when gradients overflow and rises after a period without overflows.
 
     Args:
         init_scale: the first scale.

@@ -12,7 +12,7 @@ from .loss_scaling import Scaler
 
 
 class StaticGradScaler(Scaler):
-    """Scale the loss by a fixed factor, and leave out a step whose gradients overflow.
+    """Scale the loss by a fixed factor, and skip a step whose gradients overflow.
 
     Args:
         scale_factor: the factor.

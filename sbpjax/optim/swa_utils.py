@@ -65,7 +65,7 @@ def _check_decay(decay: float) -> None:
 
 
 class AveragedModel(Module):
-    """A model whose weights are an average of another's over its training.
+    """A model whose weights are the average of another model's weights over its training.
 
     Args:
         model: the model that is trained; a copy of it is kept as ``module``.
@@ -152,7 +152,7 @@ def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the present rate to `swa_lr` over `anneal_epochs` steps, and that from there on.
+    """From the current rate to `swa_lr` over `anneal_epochs` steps, then constant.
 
     Args:
         swa_lr: the rate at the end, or one per group.

@@ -23,7 +23,7 @@ _BETTER = 0.99  # a grid of more axes must win by a percent: its plans are harde
 
 @dataclass(frozen=True)
 class Hierarchies:
-    """Devices whose grid is to be chosen; the result of `placement.auto`.
+    """Devices whose grid will be chosen; the result of `placement.auto`.
 
     Attributes:
         type: the device type; of a topology, that of its devices.

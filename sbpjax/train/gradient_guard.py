@@ -129,7 +129,7 @@ class GradientGuard:
 
 
 class GuardMonitor(Hook):
-    """Record the counts of a `GradientGuard`, and end a run whose steps are left out repeatedly.
+    """Record the counts of a `GradientGuard`, and end a run whose steps are skipped repeatedly.
 
     Args:
         guard: the guard.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Replicas(nn.Module):
-    """Copies of a model that train apart, as one model.
+    """Copies of a model that train independently, as one model.
 
     A batch is cut into a part for each replica, in order. Adam's update does not depend on the scale of a gradient;
     `StepOptions.clip` bounds the norm of the mean loss's gradient over all replicas.
@@ -100,7 +100,7 @@ class Replicas(nn.Module):
 
 
 class OuterStep(Hook):
-    """Every few steps, update the global model by the averaged difference of the replicas, which go on from it.
+    """Every few steps, update the global model by the replicas' averaged difference, and continue from it.
 
         difference = global - mean of replicas
         velocity   = momentum velocity + difference

@@ -131,7 +131,7 @@ def _flatten(value: Any, name: str) -> Iterable[tuple[str, Any]]:
 
 
 class RunsReport:
-    """Runs beside each other: a notebook shows it, `to_html` is its page.
+    """A comparison of runs: a notebook displays it, and `to_html` returns its page.
 
     Args:
         paths: directories of runs, or files of metrics.

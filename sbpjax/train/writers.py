@@ -65,7 +65,7 @@ def text_of(metrics: dict[str, float]) -> str:
 
 
 class LineWriter(Writer):
-    """Print a line per record.
+    """Print one line per record.
 
     Example:
         >>> writer = LineWriter()

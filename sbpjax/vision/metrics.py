@@ -49,7 +49,7 @@ def _host(values: Any, *shape: int) -> np.ndarray:
 
 
 class AveragePrecision:
-    """Detections and truth, collected image by image.
+    """COCO's average precision of detections, collected image by image.
 
     Example:
         >>> score = AveragePrecision()
@@ -175,7 +175,7 @@ def _mean(values: list[np.ndarray]) -> float:
 
 
 class MeanIoU:
-    """Counts of pixels by truth and prediction.
+    """Mean intersection over union, from counts of pixels by truth and prediction.
 
     Args:
         num_classes: how many classes there are.

@@ -30,7 +30,7 @@ class _HeldError(Exception):
 
 
 class Partial:
-    """The directory that becomes ``target`` when it is complete.
+    """The staging directory that is renamed to ``target`` when it is complete.
 
     Args:
         target: the path of the checkpoint to write.

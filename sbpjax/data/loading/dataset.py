@@ -111,7 +111,7 @@ class StackDataset(Dataset):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Several datasets one after the other.
+    """Concatenation of several datasets.
 
     Args:
         datasets: datasets with an index and a length.
@@ -141,7 +141,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """Several iterable datasets one after the other."""
+    """Concatenation of several iterable datasets."""
 
     def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = datasets

@@ -127,7 +127,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
 
 
 class Generator:
-    """A stream of random numbers of its own."""
+    """A separate stream of random numbers."""
 
     def __init__(self, device: Any = "cpu") -> None:
         self._stream = np.random.RandomState()

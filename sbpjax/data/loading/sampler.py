@@ -64,7 +64,7 @@ def start_order(sampler: Iterable, place: int) -> Iterator:
 
 
 class SequentialSampler(Sampler[int]):
-    """All samples in their order."""
+    """All samples in the order of the dataset."""
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -162,7 +162,7 @@ class SubsetRandomSampler(Seeded):
 
 
 class WeightedRandomSampler(Seeded):
-    """Draws by weights.
+    """Draws with given weights.
 
     Args:
         weights: one per sample, not necessarily of sum 1.
@@ -203,7 +203,7 @@ class WeightedRandomSampler(Seeded):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """The indices of a sampler in lists.
+    """Batches of a sampler's indices, as lists.
 
     Args:
         sampler: yields indices.

@@ -27,7 +27,7 @@ _HOPS = 3  # from one agent's leader to that one's leader, while leaders change
 
 @dataclass(frozen=True)
 class Found:
-    """A leader that took this host in.
+    """A leader that accepted this host.
 
     Attributes:
         channel: the connection to it.

@@ -16,7 +16,7 @@ from .base import Transform, reject_too_few_dims
 
 
 class ComposeTransform(Transform):
-    """Functions one after the other.
+    """The composition of several transforms.
 
     Args:
         parts: the functions, the first one first.

@@ -22,7 +22,7 @@ from .config import BertConfig
 
 
 class Embeddings(nn.Module):
-    """The sum of what a token, its position and its segment stand for, normalised.
+    """The normalised sum of token, position and segment embeddings.
 
     Args:
         config: the model's.
@@ -65,7 +65,7 @@ class Block(nn.Module):
 
 
 class Bert(nn.Module):
-    """What the two models below share: embeddings, blocks, and a vector for the whole sequence.
+    """The body of both BERT models: embeddings, blocks, and a vector for the whole sequence.
 
     Args:
         config: its size.

@@ -114,7 +114,7 @@ collected = flow.wrap_jax(_collect_outputs, name="collect_from_experts")
 
 
 class MoE(nn.Module):
-    """Gated MLPs of which each token goes through some, weighted by a router.
+    """Mixture of experts: a router sends each token to some of the gated MLPs and weights their outputs.
 
     Args:
         width: D, of the input and the output.

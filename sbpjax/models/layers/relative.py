@@ -35,7 +35,7 @@ def first_distances(buckets: int, reach: int) -> list[int]:
 
 
 class RelativeBias(nn.Module):
-    """What is added to the scores of a query and a key, by their distance.
+    """A learned bias on attention scores, by the distance of query and key.
 
     Args:
         heads: H.

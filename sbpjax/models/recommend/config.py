@@ -9,7 +9,7 @@ from sbpjax.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class RecommendConfig:
-    """The sizes of a recommender; fields that a model has no use for are left alone.
+    """The sizes of a recommender; a model ignores the fields that it does not use.
 
     Attributes:
         features: of each categorical feature, how many ids it has.

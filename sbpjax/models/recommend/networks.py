@@ -17,7 +17,7 @@ from .tables import Clicks, Tables, place_of, stack
 
 
 class WideDeep(Clicks):
-    """The sum of a linear model of all features and a stack of layers over their vectors.
+    """Wide & Deep: the sum of a linear model of all features and an MLP over their embeddings.
 
     Crossed features, which the linear part lives by, are features like others: see `sbpjax.train.data.crossed`.
 
@@ -46,7 +46,7 @@ class WideDeep(Clicks):
 
 
 class DeepFM(Clicks):
-    """The sum of a linear model, all products of two vectors, and a stack of layers.
+    """DeepFM: the sum of a linear model, the pairwise products of embeddings, and an MLP.
 
     Args:
         config: the sizes.
@@ -94,7 +94,7 @@ class Cross(nn.Module):
 
 
 class DCN(Clicks):
-    """Crosses and a stack of layers side by side over vectors and numbers.
+    """DCN-v2: cross layers and an MLP, in parallel, over embeddings and dense features.
 
     Args:
         config: the sizes.
@@ -123,7 +123,7 @@ class DCN(Clicks):
 
 
 class DLRM(Clicks):
-    """Layers over the dot products of the features' vectors and the vector of the numbers.
+    """DLRM: an MLP over the dot products of the features' embeddings and the embedded dense features.
 
     Args:
         config: the sizes.

@@ -83,7 +83,7 @@ def _number(value: Any, p: Array) -> Any:
 
 
 class Adamax(MomentOptimizer):
-    """Adam by the largest gradient instead of the mean square: ``u = max(b2 u, |g| + eps)``.
+    """Adam with the largest gradient instead of the mean square: ``u = max(b2 u, |g| + eps)``.
 
     Args:
         lr: step size.

@@ -51,7 +51,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineDecayLR(LRScheduler):
-    """A cosine from the base rate down to `alpha` times it at step `decay_steps`, and that from there on.
+    """A cosine from the base rate down to `alpha` times the base rate at step `decay_steps`, then constant.
 
     Args:
         decay_steps: after how many steps the end is reached.

@@ -41,7 +41,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LRScheduler):
-    """The base rate times the product of a function's values at steps 1 to the present one.
+    """The base rate times the product of a function's values from step 1 to the current step.
 
     Args:
         lr_lambda: the factor from the step before to a step, or one per group.

@@ -68,7 +68,7 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One schedule after the other.
+    """Consecutive schedules, switched at milestones.
 
     Args:
         schedulers: the schedules, in order.
@@ -135,7 +135,7 @@ class SequentialLR(_Composed):
 
 
 class ChainedScheduler(_Composed):
-    """All schedules at once: each takes the rate of the one before as its base rate.
+    """All schedules at once: each uses the previous one's rate as its base rate.
 
     For schedules that multiply, this is the product of their factors, as in PyTorch. A schedule with a fixed end (a
     cosine with ``eta_min``) reaches that end regardless of the schedules before it.

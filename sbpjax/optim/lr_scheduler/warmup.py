@@ -19,7 +19,7 @@ from .sequence import _Composed
 
 
 class WarmUpLR(_Composed):
-    """The rate rises, or stays low, for some steps before a schedule, or before the base rate.
+    """A warm-up, rising or constant, before a schedule or before the base rate.
 
     Args:
         scheduler_or_optimizer: the schedule after it, or the optimizer, whose base rate follows then.

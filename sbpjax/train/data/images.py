@@ -88,7 +88,7 @@ class Images(Shuffled):
 
 
 class ArrayImages(Images):
-    """Images that are arrays already.
+    """Images from arrays.
 
     Args:
         pixels: `(N, H, W, C)` or `(N, H, W)` uint8.
@@ -128,7 +128,7 @@ class ArrayImages(Images):
 
 
 class ImageFolder(Images):
-    """Images in a folder per class, read by Pillow, all brought to one size.
+    """Images from one folder per class, read with Pillow and resized to one size.
 
     The shorter side is scaled to `size`, and the middle is cut out; with `augment` a random part of the area (8 to 100
     of 100, sides up to 4 : 3) is scaled instead. Classes are the folders' names, sorted.

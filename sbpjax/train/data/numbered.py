@@ -110,7 +110,7 @@ class Numbered(Dataset):
 
 
 class Shuffled(Numbered):
-    """Base of datasets that have so many samples per epoch, in an order of its own for each.
+    """Base class of datasets with a fixed number of samples per epoch, in a new order for each epoch.
 
     The order is a function of `seed` and the epoch, and the randomness of a sample one of `seed` and its number:
     neither depends on the process, the time or the other samples.

@@ -26,7 +26,7 @@ from .token_file import TokenFile
 
 
 class PackedTokens(Shuffled):
-    """The tokens of a file as samples ``(inputs, targets)``, shuffled anew in every epoch.
+    """The tokens of a file as samples ``(inputs, targets)``, reshuffled in every epoch.
 
     The order is a function of `seed` and the epoch alone, and sample i is computed without the earlier ones.
     Give it to a `DataLoader` with ``shuffle=False``.

@@ -58,7 +58,7 @@ def lengths(length: int, density: float = 0.15, mean_span: float = 3.0) -> tuple
 
 
 class T5SpanCorruptionDataset(Shuffled):
-    """Tokens of a file as samples with spans taken out, each a dict of the arguments of a T5's loss.
+    """Tokens of a file as samples with corrupted spans, each a dict of the arguments of T5's loss.
 
     The documents are one line of tokens, as in `PackedTokens`; a sample is as many of them as fit.
 

@@ -47,7 +47,7 @@ def places_of_targets(logits: Any, targets: Any) -> np.ndarray:
 
 
 class Accuracy(Metric):
-    """The share of targets that are among the k likeliest classes.
+    """The share of targets among the k most probable classes.
 
     Args:
         k: the k of top-k; several numbers give several metrics.
@@ -107,7 +107,7 @@ class Confusion(Metric):
 
 
 class F1(Confusion):
-    """The harmonic mean of precision and recall of a class: 2 · right / (answered + there), 0 where both are none.
+    """The harmonic mean of precision and recall of a class: 2 · correct / (predicted + actual), or 0 if both are 0.
 
     Args:
         positive: the positive class; 1 in GLUE.
@@ -133,7 +133,7 @@ class F1(Confusion):
 
 
 class Matthews(Confusion):
-    """Matthews' correlation of answers and targets: from -1 to 1, and 0 where one of them is always the same class.
+    """Matthews' correlation of predictions and targets: from -1 to 1, and 0 if either is constant.
 
     Args:
         classes: the number of classes.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Checkpoints(Hook):
-    """Save the state of the run every so many steps, and at its end.
+    """Save the state of the run at regular intervals, and at its end.
 
     Args:
         every: steps between two checkpoints; None for the end of the run alone.

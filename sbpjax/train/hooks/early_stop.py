@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class EarlyStop(Hook):
-    """End the run when evaluations bring nothing new; list it before `Checkpoints`, which then saves the last step.
+    """End the run when a metric stops improving; list it before `Checkpoints`, which then saves the last step.
 
     Args:
         metric: its name in an evaluation.
@@ -63,7 +63,7 @@ class EarlyStop(Hook):
 
 
 class TargetMetric(Hook):
-    """Compare a metric with a bound after the last of `max_steps` steps; a run that is stopped earlier is not judged.
+    """Compare a metric with a bound after the last of `max_steps` steps, unless the run was stopped earlier.
 
     Args:
         metric: its name.

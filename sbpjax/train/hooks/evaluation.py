@@ -58,7 +58,7 @@ class MeanLoss:
 
 
 class Evaluation(Hook):
-    """Evaluate the model every so many steps, and at the end.
+    """Evaluate the model at regular intervals, and at the end.
 
     Without an evaluator the metric is the mean of the batches' losses, and a last batch that is shorter is left out.
     An evaluator sees every sample once: the last batch is filled up for the model, and cut for the evaluator.

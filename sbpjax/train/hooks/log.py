@@ -26,7 +26,7 @@ _LONG_S = 5.0  # a first step that took longer is worth a word
 
 
 class Log(Hook):
-    """Write the mean loss of every so many steps, the rate, and the speed of the run.
+    """Write the mean loss since the last record, the learning rate, and the speed of the run.
 
     Args:
         every: steps between two records.

@@ -43,7 +43,7 @@ _RUN_ID = "snapshots.id"  # in the run's directory: snapshots of a run that was 
 
 
 class Snapshots(Hook):
-    """Copy the state of the run to host memory every so many steps.
+    """Copy the state of the run to host memory at regular intervals.
 
     `Trainer.resume` takes the freshest one that serves all hosts, if it is of a later step than the latest checkpoint.
     Parts of the state that are on one host only have a copy on the next host, from which a replaced host gets them.

@@ -32,7 +32,7 @@ _multiply = host.jit_without_mesh(lambda x: x @ x)
 
 
 class Stragglers(Hook):
-    """Compare the ranks every so many steps, and name those slower than twice the median.
+    """Compare the ranks at regular intervals, and name those slower than twice the median.
 
     The times of each rank are metrics, ``ranks/RANK/data_ms`` and ``ranks/RANK/probe_ms``, as is the number of those
     that are named, ``stragglers``.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Trace(Hook):
-    """Trace some steps of the run into ``OUT/trace``; of several processes each into a folder of its own.
+    """Trace some steps of the run into ``OUT/trace``, with a separate folder for each process.
 
     Args:
         first: the first step that is traced; the one before it is complete by then.

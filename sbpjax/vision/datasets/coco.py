@@ -92,7 +92,7 @@ def _counts_of(letters: bytes) -> list[int]:
 
 
 class CocoDetection(VisionDataset):
-    """Images of Pillow with what is annotated on them.
+    """Pillow images with their COCO annotations.
 
     Args:
         images: the folder of the images.

@@ -14,7 +14,7 @@ from .reading import find_images, read_image
 
 
 class ImageFolder(VisionDataset):
-    """Pairs of an image of Pillow, ``RGB``, and the number of its class.
+    """Pairs of an ``RGB`` Pillow image and the number of its class.
 
     Args:
         root: the folder of the folders.

@@ -18,7 +18,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".ti
 
 
 class ImageFileError(DataError):
-    """A file that should be an image cannot be read as one: it is cut off, damaged, of another kind, or not there."""
+    """An image file cannot be read: it is truncated, damaged, of another format, or missing."""
 
 
 def find_images(root: str | os.PathLike, operation: str) -> tuple[list[str], list[tuple[str, int]]]:

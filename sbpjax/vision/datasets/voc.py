@@ -31,7 +31,7 @@ CLASSES = tuple(
 
 
 class VocDetection(VisionDataset):
-    """Images of Pillow with boxes.
+    """Pillow images with boxes.
 
     Args:
         root: the folder with ``JPEGImages``, ``Annotations`` and ``ImageSets/Main``.

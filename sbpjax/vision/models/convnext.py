@@ -107,7 +107,7 @@ class Block(nn.Module):
 
 
 class ConvStage(nn.Module):
-    """A halving of height and width, but in the first stage, and blocks.
+    """A stage: halves height and width (except in the first stage), then applies blocks.
 
     Args:
         config: the model's.

@@ -69,7 +69,7 @@ class Block(nn.Module):
 
 
 class IResNet(ImageModel):
-    """Return the vector of a face.
+    """IResNet: compute the embedding of a face.
 
     Args:
         config: its size.

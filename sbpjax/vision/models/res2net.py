@@ -36,7 +36,7 @@ class Res2NetConfig(ResNetConfig):
 
 
 class Bottle2neck(nn.Module):
-    """A bottleneck whose middle is cut into parts.
+    """A bottleneck whose middle convolution is divided into groups of channels.
 
     Args:
         config: the model's.

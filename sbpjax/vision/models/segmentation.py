@@ -52,7 +52,7 @@ class FCNHead(nn.Sequential):
 
 
 class SegmentationModel(nn.Module):
-    """Base of the models: `head` is theirs.
+    """Base class of the segmentation models; a subclass defines `head`.
 
     Args:
         num_classes: C, the background among them.
@@ -137,7 +137,7 @@ class SegmentationModel(nn.Module):
 
 
 class FCN(SegmentationModel):
-    """Classify every pixel by the cells around it.
+    """FCN: classify every pixel with a convolutional head.
 
     Args:
         num_classes: C, the background among them.
@@ -178,7 +178,7 @@ class _Mean(nn.Sequential):
 
 
 class Pyramid(nn.Module):
-    """Five looks at a map, brought together: a cell, three grids of 3 × 3 cells of growing width, and the mean of all.
+    """Atrous spatial pyramid pooling: concatenates a 1 × 1 convolution, three dilated 3 × 3 convolutions, and the mean.
 
     Args:
         inputs: channels of the map.
@@ -202,7 +202,7 @@ class Pyramid(nn.Module):
 
 
 class DeepLabV3(SegmentationModel):
-    """Classify every pixel by its surroundings, near and far.
+    """DeepLabV3: classify every pixel from features at several scales.
 
     Args:
         num_classes: C, the background among them.

@@ -130,7 +130,7 @@ class Merge(nn.Module):
 
 
 class SwinStage(nn.Module):
-    """A halving of height and width, but in the first stage, and blocks.
+    """A stage: halves height and width (except in the first stage), then applies blocks.
 
     Args:
         config: the model's.

@@ -39,7 +39,7 @@ class LabelSmoothingCrossEntropy(nn.Module):
 
 
 class SoftTargetCrossEntropy(nn.Module):
-    """Mean cross entropy with shares of classes, as `MixUp` and `CutMix` give them.
+    """Mean cross entropy with class shares as targets, as returned by `MixUp` and `CutMix`.
 
     Example:
         >>> SoftTargetCrossEntropy()(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]]))
@@ -60,7 +60,7 @@ class SoftTargetCrossEntropy(nn.Module):
 
 
 class BinaryCrossEntropy(nn.Module):
-    """Mean binary cross entropy of each class by itself, of labels or of shares.
+    """Mean binary cross entropy of each class, for labels or class shares.
 
     Args:
         smoothing: the share of a label that is spread over all classes.

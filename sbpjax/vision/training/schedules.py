@@ -22,7 +22,7 @@ from sbpjax.errors import ConfigError
 
 @dataclass(frozen=True)
 class Schedule:
-    """Base: a warm-up, then the `shape` of a subclass.
+    """Base class: a warm-up, then the `shape` of a subclass.
 
     Attributes:
         warmup_t: how long the rate rises, in a line, before the schedule's own shape.
@@ -111,7 +111,7 @@ class _Cycles(Schedule):
 
 @dataclass(frozen=True)
 class Cosine(_Cycles):
-    """Half a cosine: slow at both ends.
+    """Cosine schedule: half a period from the base rate to the minimum.
 
     Attributes:
         k_decay: above 1, the rate stays high for longer.
@@ -132,7 +132,7 @@ class Cosine(_Cycles):
 
 @dataclass(frozen=True)
 class Poly(_Cycles):
-    """A power of the time that is left.
+    """Polynomial schedule: a power of the remaining time.
 
     Attributes:
         power: 1 is a line.
@@ -153,7 +153,7 @@ class Poly(_Cycles):
 
 @dataclass(frozen=True)
 class Linear(_Cycles):
-    """A line.
+    """Linear schedule.
 
     Example:
         >>> Linear(10)(4, 1.0)
@@ -167,7 +167,7 @@ class Linear(_Cycles):
 
 @dataclass(frozen=True)
 class Tanh(_Cycles):
-    """A hyperbolic tangent: high for long, then down.
+    """Hyperbolic tangent schedule: high for long, then a steep fall.
 
     Attributes:
         lb: where on the tangent it begins.
@@ -191,7 +191,7 @@ class Tanh(_Cycles):
 
 @dataclass(frozen=True)
 class Step(Schedule):
-    """A factor every so often.
+    """Step schedule: a factor at regular intervals.
 
     Attributes:
         decay_t: how often.
@@ -214,7 +214,7 @@ class Step(Schedule):
 
 @dataclass(frozen=True)
 class MultiStep(Schedule):
-    """A factor at given times.
+    """Multi-step schedule: a factor at given times.
 
     Attributes:
         decay_t: the times, rising; each takes hold one earlier, at the epoch of that number counted from 1.

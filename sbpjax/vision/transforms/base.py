@@ -115,7 +115,7 @@ class Transform:
 
 
 class Compose(Transform):
-    """Transforms one after the other.
+    """A sequence of transforms.
 
     Args:
         transforms: each a `Transform`, or a function of the whole sample.
@@ -154,7 +154,7 @@ class Compose(Transform):
 
 
 class RandomApply(Transform):
-    """A transform that some of the samples take.
+    """Apply a transform to a random share of the samples.
 
     Args:
         transform: which.

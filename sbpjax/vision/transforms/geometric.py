@@ -32,7 +32,7 @@ def _filter(name: str, interpolation: str) -> str:
 
 
 class Resize(Transform):
-    """Bring images to a size.
+    """Resize images to a given size.
 
     Args:
         size: ``(height, width)``; or a number, which the shorter side gets, and the proportions stay.
@@ -108,7 +108,7 @@ class _Part(Transform):
 
 
 class CenterCrop(_Part):
-    """Cut out the middle; zeros around images that are smaller.
+    """Crop the centre; smaller images are padded with zeros.
 
     Args:
         size: ``(height, width)``, or a number for both.
@@ -128,7 +128,7 @@ class CenterCrop(_Part):
 
 
 class RandomCrop(_Part):
-    """Cut out a part of a fixed size at a random place.
+    """Crop a part of fixed size at a random position.
 
     Args:
         size: ``(height, width)``, or a number for both.
@@ -160,7 +160,7 @@ class RandomCrop(_Part):
 
 
 class RandomResizedCrop(_Part):
-    """Cut out a random part of the area, and bring it to a size.
+    """Crop a random part of the area, and resize it to a given size.
 
     Args:
         size: ``(height, width)``, or a number for both.
@@ -226,7 +226,7 @@ class _Flip(Transform):
 
 
 class RandomHorizontalFlip(_Flip):
-    """Exchange left and right.
+    """Flip images horizontally at random.
 
     Args:
         p: the probability.
@@ -261,7 +261,7 @@ class RandomHorizontalFlip(_Flip):
 
 
 class RandomVerticalFlip(_Flip):
-    """Exchange top and bottom.
+    """Flip images vertically at random.
 
     Args:
         p: the probability.
@@ -281,7 +281,7 @@ class RandomVerticalFlip(_Flip):
 
 
 class RandomRotation(Transform):
-    """Turn images around their middle.
+    """Rotate images around their centre.
 
     Args:
         degrees: at most so far either way.
@@ -312,7 +312,7 @@ class RandomRotation(Transform):
 
 
 class SanitizeBoxes(Transform):
-    """Drop boxes that have no area left, and what belongs to them.
+    """Drop boxes without area, with their labels and masks.
 
     Args:
         min_size: the shortest side of a box that stays.

@@ -122,7 +122,7 @@ class MixUp(_Mixing):
 
 
 class CutMix(_Mixing):
-    """Images with a rectangle of another one.
+    """Images with a rectangle from another image.
 
     Args:
         num_classes: how many classes there are.

@@ -72,7 +72,7 @@ class ColorJitter(Transform):
 
 
 class RandomGrayscale(Transform):
-    """Take the colours away.
+    """Convert images to grey at random.
 
     Args:
         p: the probability.
@@ -94,7 +94,7 @@ class RandomGrayscale(Transform):
 
 
 class ToTensor(Transform):
-    """Make an image of Pillow or an array a tensor ``(C, H, W)``: whole numbers become floats from 0 to 1.
+    """Convert a Pillow image or an array to a tensor ``(C, H, W)``; integers become floats from 0 to 1.
 
     In a data worker it is an array that becomes a tensor on arrival.
 
@@ -156,7 +156,7 @@ class ToDtype(Transform):
 
 
 class Normalize(Transform):
-    """Take the mean from each channel and divide it by its standard deviation.
+    """Subtract a mean from each channel and divide by a standard deviation.
 
     Args:
         mean: per channel, of values from 0 to 1.
@@ -193,7 +193,7 @@ class Normalize(Transform):
 
 
 class RandomErasing(Transform):
-    """Cover a random rectangle; of tensors and arrays of floats, normalised or not.
+    """Erase a random rectangle of a float tensor or array, normalised or not.
 
     Args:
         p: the probability.

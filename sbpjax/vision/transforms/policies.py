@@ -225,7 +225,7 @@ def _draw_change(random: np.random.Generator, name: str, steps: Any, at: int) ->
 
 
 class RandAugment(_Policy):
-    """A few changes, each of the same strength.
+    """A few random transforms of the same strength.
 
     Args:
         num_ops: how many.
@@ -269,7 +269,7 @@ class RandAugment(_Policy):
 
 
 class TrivialAugmentWide(_Policy):
-    """One change of any strength, from wide ranges.
+    """One random transform of random strength, from wide ranges.
 
     Args:
         num_magnitude_bins: into how many steps strengths are divided.
@@ -291,7 +291,7 @@ class TrivialAugmentWide(_Policy):
 
 
 class AutoAugment(_Policy):
-    """A pair of changes out of 25 that were found by search.
+    """A random one of 25 pairs of transforms that were found by search.
 
     Args:
         policy: ``"imagenet"``, ``"cifar10"`` or ``"svhn"``: for which images they were found.
@@ -323,7 +323,7 @@ class AutoAugment(_Policy):
 
 
 class AugMix(_Policy):
-    """Mixtures of an image with a few chains of changes.
+    """Mixtures of an image with a few chains of transforms.
 
     Args:
         severity: the strongest change, 1 to 10.

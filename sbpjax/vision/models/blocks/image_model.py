@@ -85,7 +85,7 @@ def checked_classes(num_classes: int) -> None:
 
 
 class ImageModel(nn.Module):
-    """Base of the models of all families: `maps` and `forward` are theirs.
+    """Base class of all families; a subclass defines `maps` and `forward`.
 
     Attributes:
         config: its size.

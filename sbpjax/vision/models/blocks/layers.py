@@ -91,7 +91,7 @@ class SameConv2d(nn.Conv2d):
 
 
 class DropPath(nn.Module):
-    """Set whole images of a batch to zero, in training.
+    """Stochastic depth: set whole images of a batch to zero, in training.
 
     Args:
         p: the probability of a zero.

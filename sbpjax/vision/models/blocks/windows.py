@@ -141,7 +141,7 @@ class WindowAttention(nn.Module):
 
 
 class CosineWindowAttention(WindowAttention):
-    """Attention by the angle of queries and keys, whose bias is a small network of the distance (Swin v2).
+    """Cosine attention whose bias is a small network of the distance (Swin v2).
 
     Args:
         width: D.

@@ -11,7 +11,7 @@ _DEPTHS = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3), 50: (3, 4, 6, 3), 101: (3, 4, 23,
 
 
 class FrozenBatchNorm2d(nn.Module):
-    """A batch norm of fixed statistics and weights: a factor and a shift for each channel, that no training changes.
+    """A batch norm with fixed statistics and weights: a constant factor and shift for each channel.
 
     Args:
         channels: how many.
@@ -117,7 +117,7 @@ class _ExtraLevels(nn.Module):
 
 
 class Pyramid(nn.Module):
-    """Levels of one width, each with what the coarser ones know.
+    """Feature pyramid: levels of equal width, each combined with the coarser levels.
 
     Args:
         channels: of the stages that go in.

@@ -29,7 +29,7 @@ def _convolutions(channels: int, widths: list[int]) -> list[nn.Module]:
 
 
 class VGGFeatures(nn.Module):
-    """VGG16 up to its fifth stage, with dense layers made convolutions, and four more steps down.
+    """VGG16 up to its fifth stage, with dense layers converted to convolutions, and four further downsampling stages.
 
     Args:
         width: channels of the first convolutions; those of all others are multiples of it.

@@ -101,7 +101,7 @@ class ImageViTConfig(ImageConfig):
 
 
 class ScaledBlock(Block):
-    """A block whose branches have a learned scale, and are left out for some images in training.
+    """A block whose branches have a learned scale, and are skipped for some images in training.
 
     Args:
         config: the model's.
