@@ -2,11 +2,13 @@
 
     memory per device of TrainStep_0 on sbpjax.placement.topology("v5p:4x4x4", [8, 8]), compiled
     …
-    modelled step time 0.412 s, MFU 47 %: 1.2e+17 flop of the model, 64 devices of 4.59e+14 flop/s
+    modelled step time 0.412 s, MFU 47 %, as by sbpjax.plan: 64 devices of 4.59e+14 flop/s
 
-Memory and traffic are the compiler's figures. The time is a model by the machine's data sheet: a roofline for
-computing, latency and bytes for moving, nothing overlapped (`_core.planner.prices.step_time`). MFU counts the products
-of the forward three times, without recomputation.
+Memory and traffic are the compiler's figures. Time and MFU of a Llama or Mixtral in 16 bits are those of `sbpjax.plan`,
+which counts what programs reach of a chip's peaks, and what runs beside computing. For other models the time is a
+roofline of the step's plan at the peaks of the data sheet, with nothing overlapped
+(`_core.planner.prices.step_time`): a lower bound of computing, an upper bound of moving. Its MFU counts the products of
+the forward three times, without recomputation.
 """
 
 from __future__ import annotations
@@ -14,8 +16,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sbpjax.auto import DEFAULT, CostModel, flops, of_placement, plan_us, preset_of
+from sbpjax.errors import PlacementError
+from sbpjax.models.llama import LlamaConfig
+from sbpjax.plan import Layout, Step, machine, transformer
 from sbpjax.sbp.placement import placement as Placement
 
+from .batches import find_first_tensor
 from .step import PredictStep, loss_of
 
 if TYPE_CHECKING:
@@ -36,10 +42,17 @@ def report_step_estimate(trainer: Trainer) -> str:
 
 def format_modelled_time(trainer: Trainer) -> str:
     """Return a text with the modelled time of a built step and its MFU."""
+    modelled = cluster_step(trainer)
+    if modelled is not None:
+        devices, peak = modelled.layout.chips, modelled.machine.chip.flops_bf16
+        return (
+            f"modelled step time {modelled.seconds:,.3g} s, MFU {modelled.mfu:.0%}, as by sbpjax.plan: "
+            f"{devices} devices of {peak:.3g} flop/s"
+        )
     step_s = modelled_s(trainer)
     if step_s is None:
         return "modelled step time: there is no plan for one device, nor for the stages of a pipeline"
-    found = f"modelled step time {step_s:,.3g} s"
+    found = f"modelled step time {step_s:,.3g} s at the data sheet's peaks, nothing overlapped"
     peak = peak_flops(trainer)
     if peak is None:
         return f"{found}; no MFU: the peak of {trainer.parallel.placement.type} is not known"
@@ -47,6 +60,50 @@ def format_modelled_time(trainer: Trainer) -> str:
     devices = trainer.parallel.devices
     mfu = count / (peak * step_s)
     return f"{found}, MFU {mfu:.0%}: {count:.3g} flop of the model, {devices} devices of {peak / devices:.3g} flop/s"
+
+
+def cluster_step(trainer: Trainer) -> Step | None:
+    """Return the step of a Llama or Mixtral as `sbpjax.plan` models it; None for steps that it does not model.
+
+    It models training of all parameters in 16 bits, in whole sequences, on a machine that has a name.
+    """
+    config, parallel, options = getattr(trainer.model, "config", None), trainer.parallel, trainer.options
+    sizes = {p.element_size() for p in trainer.model.parameters()}
+    is_half = options.amp is not None or sizes == {2}
+    is_whole = all(p.requires_grad for p in trainer.model.parameters())
+    if not isinstance(config, LlamaConfig) or not is_half or not is_whole or options.auto or len(sizes) > 1:
+        return None
+    try:
+        where = machine(parallel.device or "")
+    except PlacementError:  # devices of this machine, or chips without prices
+        return None
+    arguments, named = trainer.abstract_batch()
+    first = find_first_tensor(named or arguments)
+    # ZeRO divides over `data` only what the axis `fsdp` has not divided.
+    is_fsdp = options.zero == 3 and parallel.fsdp == 1
+    ranks = parallel.data * parallel.fsdp * parallel.expert
+    if first.ndim != 2 or parallel.data % where.slices or trainer.batch_size % (ranks * options.accumulate):
+        return None
+    data = parallel.data // where.slices
+    (size,) = sizes
+    layout = Layout(
+        slices=where.slices,
+        data=1 if is_fsdp else data,
+        fsdp=data if is_fsdp else parallel.fsdp,
+        tensor=parallel.tensor,
+        context=parallel.context,
+        expert=parallel.expert,
+        pipeline=parallel.pipeline,
+        micro_batch=trainer.batch_size // (ranks * options.accumulate),
+        schedule="gpipe" if options.schedule == "gpipe" else "1f1b",
+        recompute="full" if options.checkpointing else "none",
+        zero1=options.zero in (1, 2) and data > 1 and parallel.fsdp == 1,
+        weight_bytes=size,
+        grad_bytes=size,
+        optimizer_bytes=2 * size,
+        reduce_bytes=size,
+    )
+    return Step(transformer(config.to_dict()), layout, where, first.shape[1], trainer.batch_size)
 
 
 def modelled_s(trainer: Trainer) -> float | None:

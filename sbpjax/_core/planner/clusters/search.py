@@ -136,7 +136,7 @@ def candidates(
                         fsdp = left // expert // data
                         axes = dataclasses.replace(
                             base, slices=machine.slices, tensor=tensor, pipeline=pipeline, context=context,
-                            expert=expert, data=data, fsdp=fsdp, zero1=data > 1,
+                            expert=expert, data=data, fsdp=fsdp, zero1=data > 1 and fsdp == 1,
                         )  # fmt: skip
                         yield from _with_options(model, axes, sequences, recompute)
 

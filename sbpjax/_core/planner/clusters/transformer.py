@@ -11,6 +11,7 @@ backward), attention of causal pairs alone, no recomputation.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,8 +123,11 @@ MODELS = {
 }  # fmt: skip
 
 
-def transformer(name: str) -> Transformer:
-    """Return the sizes of a model of `MODELS`, or of a ``config.json`` of Hugging Face.
+def transformer(name: str | Mapping[str, Any]) -> Transformer:
+    """Return the sizes of a model.
+
+    Args:
+        name: one of `MODELS`, the path of a ``config.json`` of Hugging Face, or the fields of one.
 
     Raises:
         ConfigError: there is no such model or file, or the file lacks a size.
@@ -132,6 +136,8 @@ def transformer(name: str) -> Transformer:
         >>> transformer("llama-405b").layers
         126
     """
+    if not isinstance(name, str):
+        return from_config(name, str(name.get("model_type", "model")))
     if name in MODELS:
         return MODELS[name]
     operation = f"sizes of the model {name!r}"
@@ -144,7 +150,7 @@ def transformer(name: str) -> Transformer:
         raise ConfigError(operation, str(error), "the file is readable JSON", "check the path") from error
 
 
-def from_config(config: dict[str, Any], name: str = "model") -> Transformer:
+def from_config(config: Mapping[str, Any], name: str = "model") -> Transformer:
     """Return the sizes that a configuration of Llama or Mixtral has, by the names of ``config.json``."""
     needed = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
     lacking = [key for key in needed if not config.get(key)]
