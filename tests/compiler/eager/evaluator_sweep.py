@@ -1,6 +1,7 @@
 """Random op calls, evaluated and compiled: ``python -m tests.compiler.eager.evaluator_sweep FIRST COUNT``.
 
-Every program that the calls and their backwards run on one device is computed by NumPy and by XLA. Integers and
+Every program that the calls and their backwards run on one device is computed by NumPy and by XLA, and so is the
+symbolic trace of its op and of its backward. Integers and
 booleans must be equal, and so must be floats up to 2 units in the last place where a program rounds once. Other floats
 may differ by 1e-6 for float32, by two roundings for 16-bit floats: of the largest result or input, or of what a sum
 adds up, the sum of an input's magnitudes by the number of results; a sum of n numbers by sqrt(n) roundings, since XLA
@@ -21,6 +22,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax._core.compiler.eager import op_calls
+from sbpjax._core.compiler.eager.evaluator import families, symbolic
 from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
 from sbpjax._core.compiler.eager.evaluator.program import program_of
 from sbpjax._core.jax_private import ArrayImpl, trace_state_clean
@@ -64,29 +66,73 @@ class Checked(op_calls.Misses):
         if any(not isinstance(x, ArrayImpl) for x in leaves):
             return
         closed = self.compiled.trace(*arrays).jaxpr
+        given = [
+            np.asarray(x, a.aval.dtype)
+            for x, a in zip([x for x in arrays if x is not None], closed.jaxpr.invars, strict=True)
+        ]
         run = program_of(closed, {})
         if run is None:
             self.found["compiled"] += 1
             for name in sorted(lacking(closed.jaxpr)):
                 self.found[f"lacks {name}"] += 1
             return
-        self.found["evaluated"] += 1
-        given = [
-            np.asarray(x, a.aval.dtype)
-            for x, a in zip([x for x in arrays if x is not None], closed.jaxpr.invars, strict=True)
-        ]
+        self.check("evaluated", closed, run, given, leaves)
+        if not self._op.name.endswith("_backward"):
+            self.compare_symbolic([None if x is None else jax.typeof(x) for x in arrays], closed, given, leaves)
+
+    def compare_symbolic(self, avals, closed, given, leaves):
+        """Compare the trace in which all sizes of three and more are symbolic, and that of its backward."""
+        family, sizes = families.family_of(self._op)
+        now = symbolic.Signature(sizes, avals)
+        pattern = symbolic.pattern_of([now, now], 3)
+        if pattern is None:
+            return
+        values = symbolic.sizes_in(pattern, now)
+        needs = tuple([i for i, a in enumerate(avals) if a is not None and np.issubdtype(a.dtype, np.inexact)])
+        with symbolic.without_cycles():
+            sizes, structs = symbolic.structs_of(pattern)
+            try:
+                free = families.trace(family._make(sizes).traced, structs)[0]
+                entry = op.Entry(family._make(sizes), needs, tuple(structs))
+            except Exception as error:
+                symbolic._drop_frames(error)
+                self.found["no symbolic trace"] += 1
+                return
+        run = program_of(free, values)
+        if run is not None:
+            self.check("symbolic", closed, run, given, leaves)
+        if entry.first is None:
+            return
+        backward = entry.bind(self._op, values, tuple(avals)).first
+        plain = op.Entry(self._op, needs, tuple(map(op.struct_of, avals)))
+        saved = iter(given)
+        saved = [None if a is None else next(saved) for a in avals]
+        inputs = [saved[i] for i in plain.keep]
+        inputs += [np.ones(plain.out_structs[i].shape, plain.out_structs[i].dtype) for i in plain.diff_outs]
+        run = program_of(backward.bound[0][0], values)
+        if run is not None and entry.keep == plain.keep:
+            compiled = jax.jit(plain.first.traced)
+            self.check("symbolic backward", compiled.trace(*inputs).jaxpr, run, inputs, compiled(*inputs))
+
+    def check(self, kind, closed, run, given, leaves):
+        self.found[kind] += 1
         try:
             got = run(*given)
         except Exception as error:
             self.differences.append(
-                (self._op.name, [(x.shape, str(x.dtype)) for x in given], f"{type(error).__name__}: {error}"[:200])
+                (
+                    kind,
+                    self._op.name,
+                    [(x.shape, str(x.dtype)) for x in given],
+                    f"{type(error).__name__}: {error}"[:200],
+                )
             )
             return
         once = rounds_once(closed.jaxpr)
         for g, w in zip(got, map(np.asarray, leaves), strict=True):
             why = (beyond_ulps(g, w) if once else None) or difference(g, w, given)
             if why:
-                self.differences.append((self._op.name, [(x.shape, str(x.dtype)) for x in given], why))
+                self.differences.append((kind, self._op.name, [(x.shape, str(x.dtype)) for x in given], why))
 
 
 def lacking(jaxpr):

@@ -485,8 +485,27 @@ def test_a_pattern_of_two_signatures(before, now, later, values):
     def signature(sizes, shape):
         return symbolic.Signature(sizes, [jax.core.ShapedArray(shape, np.float32)])
 
-    pattern = symbolic.pattern_between(signature(*before), signature(*now))
+    pattern = symbolic.pattern_of([signature(*before), signature(*now)])
     assert (pattern and symbolic.sizes_in(pattern, signature(*later))) == values
+
+
+@pytest.mark.parametrize(
+    ("shapes", "later", "values"),
+    [
+        (((3, 16, 9), (3, 32, 9)), (3, 64, 12), {"n0": 12, "n1": 64}),
+        (((3, 16, 16), (3, 32, 32)), (3, 64, 12), None),
+        (((3, 16, 16), (3, 32, 32), (3, 16, 32)), (3, 64, 12), {"n0": 64, "n1": 12}),
+        (((3, 16, 9), (3, 32, 9)), (3, 64, 7), None),
+        (((3, 16, 9), (3, 32, 9)), (4, 64, 9), None),
+        (((3, 16, 9), (4, 16, 9)), (4, 64, 9), None),
+    ],
+)
+def test_a_pattern_in_which_all_but_small_dims_are_symbolic(shapes, later, values):
+    def signature(shape):
+        return symbolic.Signature((), [jax.core.ShapedArray(shape, np.float32)])
+
+    pattern = symbolic.pattern_of(list(map(signature, shapes)), 8)
+    assert (pattern and symbolic.sizes_in(pattern, signature(later))) == values
 
 
 def test_a_symbolic_trace_keeps_no_array_alive(evaluated):

@@ -163,9 +163,9 @@ def conv(x, weight, bias=None, /, stride=1, padding=0, dilation=1, groups: int =
 
 
 def _has_few_outputs(x, weight, stride, ends, dilation) -> bool:
-    """Return whether the kernels are large relative to their input; unknown, so False, for a free batch."""
+    """Return whether the kernels are large relative to their input; unknown, so False, for symbolic sizes."""
     counts = outputs(x.shape[2:], weight.shape[2:], stride, ends, dilation)
-    known = all(isinstance(n, int) for n in (x.shape[0], *counts))
+    known = all(isinstance(n, int) for n in (x.shape[0], weight.shape[0], *counts))
     return known and are_few(x.shape[0], counts, weight.shape[0])
 
 

@@ -14,13 +14,13 @@ from jax import lax
 
 from ..arithmetic import add, sub
 from ..dims import fail, one, restore_dims, several
-from ..promote import broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote_types
+from ..promote import broadcast_to, cast, compute_dtype, floats, is_float, joint_shape, promote_types, size_as
 from ..reductions.reduce import norm as _vector_norm
 
 
 def _statistics(x, axes):
     """Return (mean, biased variance) over ``axes`` with the dims kept, and x minus the mean."""
-    count = np.asarray(math.prod(x.shape[d] for d in axes), x.dtype)
+    count = size_as(math.prod(x.shape[d] for d in axes), x.dtype)
     mean = restore_dims(lax.div(lax.reduce_sum(x, axes), count), axes, True)
     centered = lax.sub(x, mean)
     variance = restore_dims(lax.div(lax.reduce_sum(lax.square(centered), axes), count), axes, True)
@@ -164,7 +164,10 @@ def _update_running(running, new, momentum: float):
 
 
 def _unbias_variance(variance, count: int):
-    return lax.mul(variance, np.asarray(count / max(count - 1, 1), variance.dtype))
+    if isinstance(count, int):
+        return lax.mul(variance, np.asarray(count / max(count - 1, 1), variance.dtype))
+    ratio = lax.div(size_as(count, np.float64), size_as(count - 1, np.float64))
+    return lax.mul(variance, ratio.astype(variance.dtype))
 
 
 def batch_norm(

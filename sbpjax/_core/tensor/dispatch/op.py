@@ -8,7 +8,7 @@ computes the intermediate values of the forward that it needs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -16,7 +16,7 @@ import numpy as np
 from jax.interpreters import partial_eval as pe
 
 from sbpjax._core.compiler.eager import disk_cache
-from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state_clean
+from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state_clean, without_cycles
 from sbpjax._core.ops.input_checks import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
@@ -44,7 +44,7 @@ class Op:
         static: ``(name, value)`` pairs.
         traced: the function with its attributes bound.
         call: the compiled function; where it knows no program for its inputs, `misses` finds one.
-        bound: a trace of the op, and the values of its symbolic sizes, by which it is evaluated; or None.
+        bound: a trace of the op, and the values of its symbolic sizes; None for an op of many shapes.
         entries: backward entries by ``(which inputs need grad, avals)``.
         family: the ops of the same function, see `_core.compiler.eager.evaluator.families`.
         shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
@@ -212,36 +212,21 @@ class Entry:
     """
 
     __slots__ = (
-        "_source",
-        "_structs",
-        "_traces",
-        "_used",
-        "_variants",
-        "diff_outs",
-        "first",
-        "keep",
-        "keep_all",
-        "n_out",
-        "needs",
-        "op",
-        "out_structs",
-        "passed",
-        "rest",
-        "single",
-    )
+        "_forward", "_source", "_structs", "_traces", "_variants", "diff_outs", "first", "keep", "keep_all", "n_out",
+        "needs", "op", "out_structs", "passed", "rest", "single",
+    )  # fmt: skip
 
     def __init__(self, op: Op, needs: tuple[int, ...], structs: tuple, on_disk: bool = False) -> None:
         self.op = op
         self.needs = needs
         self._structs = structs
-        self._variants, self._used, self._traces = {}, {}, {}
-        self.first = self.rest = self.passed = self._source = None
+        self._variants, self._traces = {}, {}
+        self.first = self.rest = self.passed = self._source = self._forward = None
         key = disk_cache.key_of("backward", op.traced, needs, structs) if on_disk else None
         known = disk_cache.load(key)
         if known is None:
-            out = jax.eval_shape(op.traced, *structs)
-            outs = (out,) if hasattr(out, "shape") else tuple(out)
-            known = not isinstance(out, (tuple, list)), tuple([(o.shape, o.dtype) for o in outs]), None
+            outs, single = self._trace_forward()
+            known = single, tuple([(o.shape, o.dtype) for o in outs]), None
         self.single, outs, used = known
         self.out_structs = tuple([jax.ShapeDtypeStruct(*o) for o in outs])
         self.n_out = len(outs)
@@ -252,16 +237,14 @@ class Entry:
             if used is None:
                 program, used = self._program(self.diff_outs)
                 disk_cache.store(key, (self.single, outs, used))
-            present = [i for i, s in enumerate(structs) if s is not None]
             # The inputs that the vjp reads without its dead code: no op declares the needs of its backward.
-            self.keep = tuple(i for i, u in zip(present, used[: len(present)], strict=True) if u)
+            self.keep = tuple(i for i, u in zip(self._present(), used, strict=False) if u)
             name = getattr(op.fn, "__name__", "")
             if name in KEEPS_INPUTS and (name != "pad" or dict(op.static).get("mode", "constant") != "constant"):
                 self.keep = tuple(sorted({*self.keep, *needs}))
-            self._used[self.diff_outs] = used
-            self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program, used)
+            self.first = self._variants[self.diff_outs] = self._variant(self.diff_outs, program)
             if program is not None:
-                self._pass_through(*program, used)
+                self._pass_through(program, used)
         self.keep_all = self.keep == tuple(range(len(structs)))
 
     def bind(self, op: Op, sizes: dict[str, int], avals: tuple) -> Entry:
@@ -274,43 +257,18 @@ class Entry:
         bound.out_structs = tuple(
             [jax.ShapeDtypeStruct(evaluator.first_use.bind(o.shape, sizes), o.dtype) for o in self.out_structs]
         )
-        bound._variants, bound._used, bound._traces, bound._source = {}, self._used, {}, (self, sizes)
+        bound._variants, bound._traces, bound._forward, bound._source = {}, {}, None, (self, sizes)
         bound.first = None if self.first is None else bound.variant(self.diff_outs)
-        bound.rest = None
-        if self.rest is not None:
-            bound.rest = bound._variant(self.diff_outs, None, self._used["rest"], "rest")
-            bound._evaluate(bound.rest, "rest", self.diff_outs)
+        bound.rest = None if self.rest is None else bound._variant(self.diff_outs, None, "rest")
         return bound
-
-    def _evaluate(self, op: Op, key: Any, mask: tuple[int, ...], places: tuple[int, ...] = ()) -> None:
-        """Let a variant of a bound entry be evaluated by the trace of the symbolic entry's."""
-        if self._source is None:
-            return
-        source, sizes = self._source
-        trace = source._traces.get(key)
-        if trace is None:
-            made = (
-                source.rest
-                if key == "rest"
-                else source.accumulating_backward(places)
-                if places
-                else source.variant(mask)
-            )
-            structs = [source._structs[i] for i in source.keep] + [source.out_structs[i] for i in mask]
-            structs += [source._structs[source.needs[place]] for place in places]
-            trace = source._traces[key] = evaluator.families.trace(made.traced, structs)
-        op.bound = trace, sizes
 
     def variant(self, mask: tuple[int, ...]) -> Op:
         """Return the backward for cotangents of the outputs in ``mask``; the others count as zero."""
         found = self._variants.get(mask)
         if found is None:
             # A missing cotangent is not a zero array: a separate program leaves out everything that depends on it.
-            program = None
-            if mask not in self._used:
-                program, self._used[mask] = self._program(mask)
-            found = self._variants[mask] = self._variant(mask, program, self._used[mask])
-            self._evaluate(found, mask, mask)
+            program = self._program(mask)[0] if self._source is None else None
+            found = self._variants[mask] = self._variant(mask, program)
         return found
 
     def accumulating_backward(self, places: tuple[int, ...]) -> Op:
@@ -327,8 +285,18 @@ class Entry:
 
             backward.__name__ = plain.name
             found = self._variants[self.diff_outs, places] = Op(backward)
-            self._evaluate(found, (self.diff_outs, places), self.diff_outs, places)
+            if self._source is not None:
+                source, sizes = self._source
+                found.bound = source._trace_accumulation(places), sizes
         return found
+
+    def _trace_accumulation(self, places: tuple[int, ...]) -> tuple:
+        """Return the symbolic trace of an accumulating backward, and the tree of its results."""
+        if places not in self._traces:
+            structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
+            structs += [self._structs[self.needs[place]] for place in places]
+            self._traces[places] = evaluator.families.trace(self.accumulating_backward(places).traced, structs)
+        return self._traces[places]
 
     def compile_ahead(self) -> None:
         """Compile the backward that will probably run in another thread, see `background_compile`."""
@@ -340,75 +308,102 @@ class Entry:
         if op is not None:
             compile_backward(op.misses, [*[self._structs[i] for i in self.keep], *[self.out_structs[i] for i in mask]])
 
-    def _program(self, mask: tuple[int, ...]):
+    def _present(self) -> list[int]:
+        return [i for i, s in enumerate(self._structs) if s is not None]
+
+    def _trace_forward(self) -> tuple[Sequence, bool]:
+        """Trace the op; return the avals of its results, and whether it returns one array."""
+        structs = self._structs
+
+        def forward(*arrays):
+            given = iter(arrays)
+            return self.op.traced(*[None if s is None else next(given) for s in structs])
+
+        self._forward, shapes = jax.make_jaxpr(forward, return_shape=True)(*[s for s in structs if s is not None])
+        return self._forward.out_avals, not isinstance(shapes, (tuple, list))
+
+    @hide_mesh
+    def _program(self, mask: tuple[int, ...]) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
         """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
-        op, needs, structs = self.op, self.needs, self._structs
-        present = [i for i, s in enumerate(structs) if s is not None]
+        if self._forward is None:
+            self._trace_forward()
+        present, run = self._present(), jaxpr_as_fun(self._forward)
+        places = [present.index(i) for i in self.needs]
 
         def backward(*arguments):
-            primals = [None] * len(structs)
-            for i, value in zip(present, arguments, strict=False):
-                primals[i] = value
-            cotangents = arguments[len(present) :]
+            primals, cotangents = list(arguments[: len(present)]), arguments[len(present) :]
 
             def forward(*wanted):
                 merged = list(primals)
-                for i, value in zip(needs, wanted, strict=True):
-                    merged[i] = value
-                out = op.traced(*merged)
-                outs = (out,) if self.single else out
-                return tuple(outs[i] for i in mask)
+                for k, value in zip(places, wanted, strict=True):
+                    merged[k] = value
+                outs = run(*merged)
+                return tuple([outs[i] for i in mask])
 
-            grads = jax.vjp(forward, *[primals[i] for i in needs])[1](tuple(map(_conjugate, cotangents)))
-            return tuple(map(_conjugate, grads))
+            at = tuple([primals[k] for k in places])
+            # `jax.vjp` traces the jvp of each equation by itself, which takes twice as long.
+            transposed = jax.linear_transpose(lambda *tangents: jax.jvp(forward, at, tangents)[1], *at)
+            return tuple(map(_conjugate, transposed(tuple(map(_conjugate, cotangents)))))
 
         cotangents = [jax.ShapeDtypeStruct(self.out_structs[i].shape, self.out_structs[i].dtype) for i in mask]
-        closed = jax.make_jaxpr(backward)(*[structs[i] for i in present], *cotangents)
+        closed = jax.make_jaxpr(backward)(*[self._structs[i] for i in present], *cotangents)
         if jax.default_backend() == "cpu":
             closed = with_wide_sums(closed)
         # Not `jax.vjp`'s own residuals: a GPT's forward saves 6.0 MB so, and 14.6 MB with those (PyTorch 5.5).
-        jaxpr, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars))
-        return (jaxpr, closed.consts), tuple(used)
+        return _without_dead_code(closed, [True] * len(closed.jaxpr.outvars))
 
-    def _pass_through(self, jaxpr, consts, used) -> None:
+    def _pass_through(self, closed: ClosedJaxpr, used: tuple) -> None:
         """Find the gradients that are cotangents as they come, and make a program of the others."""
-        present = sum(s is not None for s in self._structs)
-        cotangents = [k - present for k, u in enumerate(used) if u and k >= present]
-        number = dict(zip(jaxpr.invars[len(jaxpr.invars) - len(cotangents) :], cotangents, strict=True))
-        passed = tuple([number.get(v) if isinstance(v, Var) else None for v in jaxpr.outvars])
+        present = len(self._present())
+        number = {v: k for k, v in enumerate(closed.jaxpr.invars[present:])}
+        passed = tuple([number.get(v) if isinstance(v, Var) else None for v in closed.jaxpr.outvars])
         if all(k is None for k in passed):
             return
         self.passed = passed
         if None in passed:
-            fewer, reads = self._drop_passed_gradients(jaxpr)
-            still = iter(reads)
-            self._used["rest"] = reads = tuple([u and next(still) for u in used])
-            self.rest = self._variant(self.diff_outs, (fewer, consts), reads, "rest")
+            self.rest = self._variant(self.diff_outs, self._drop_passed_gradients(closed), "rest")
 
-    def _drop_passed_gradients(self, jaxpr) -> tuple:
-        """Return the program of the gradients that are not passed through, and which inputs it reads."""
-        return pe.dce_jaxpr(jaxpr, [k is None for k in self.passed])
+    def _drop_passed_gradients(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+        """Return the program of the gradients that are not passed through."""
+        return _without_dead_code(closed, [k is None for k in self.passed])[0]
 
-    def _variant(self, mask: tuple[int, ...], program, used, part: str = "all") -> Op:
+    def _variant(self, mask: tuple[int, ...], program: ClosedJaxpr | None, part: str = "all") -> Op:
         """Return a backward as an op; its program is made when it is traced, if that was not yet done."""
-        present = [i for i, s in enumerate(self._structs) if s is not None]
-        reads = {i for i, u in zip(present, used[: len(present)], strict=True) if u}
-        picks = [k for k, i in enumerate(self.keep) if i in reads]
-        picks += [len(self.keep) + k for k, u in enumerate(used[len(present) :]) if u]
+
+        def of_inputs(program: ClosedJaxpr) -> ClosedJaxpr:
+            """Return a program of the inputs that are kept, and the cotangents."""
+            present, invars = self._present(), program.jaxpr.invars
+            kept = [invars[present.index(i)] for i in self.keep] + invars[len(present) :]
+            debug_info = program.jaxpr.debug_info.with_unknown_names()
+            return ClosedJaxpr(program.jaxpr.replace(invars=kept, debug_info=debug_info), program.consts)
 
         def backward(*arguments):
-            # On a second start the program is known by its inputs (`used`, from disk), so it is traced only if it
-            # has to be compiled anew.
+            # On a second start the program is known by its inputs (`keep`, from disk), so it is traced only if it has
+            # to be compiled anew.
             nonlocal program
             if program is None:
-                jaxpr, consts = self._program(mask)[0]
-                program = (self._drop_passed_gradients(jaxpr)[0] if part == "rest" else jaxpr, consts)
-            run = jaxpr_as_fun(ClosedJaxpr(*program))
-            return tuple(run(*[arguments[k] for k in picks]))
+                found = self._program(mask)[0]
+                program = of_inputs(self._drop_passed_gradients(found) if part == "rest" else found)
+            return tuple(jaxpr_as_fun(program)(*arguments))
 
         backward.__name__ = f"{self.op.name}_backward"
         backward.made_of = ("backward", part, self.op.traced, self.needs, self._structs, mask)
-        return Op(backward)
+        op = Op(backward)
+        if program is not None:
+            program = of_inputs(program)
+            op.bound = (program, jax.tree.structure((0,) * len(program.jaxpr.outvars))), {}
+        elif self._source is not None:
+            source, sizes = self._source
+            with without_cycles():
+                op.bound = (source.rest if part == "rest" else source.variant(mask)).bound[0], sizes
+        return op
+
+
+def _without_dead_code(closed: ClosedJaxpr, wanted: list[bool]) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """Return a program of some outputs without dead code, and which inputs it reads: it has those that it does not."""
+    jaxpr, used = pe.dce_jaxpr(closed.jaxpr, wanted)
+    whole = jaxpr.replace(invars=closed.jaxpr.invars, debug_info=jaxpr.debug_info.with_unknown_names())
+    return ClosedJaxpr(whole, closed.consts), tuple(used)
 
 
 def _conjugate(x):

@@ -4,12 +4,15 @@
     now     float32[8, 34, 64] -> reshape(272, 64)     traced as float32[8, a, 64] -> reshape(8 a, 64)
     later   float32[8, 35, 64] -> reshape(280, 64)     a = 35: nothing is traced
 
-Dims that changed in the same way share a symbol, and one that is a multiple of another is written as such. A dim that
-is 0 or 1 is never symbolic, since programs broadcast and skip such dims.
+Dims that changed in the same way share a symbol, and one that is a multiple of another is written as such. The first
+try is a trace in which all dims of 8 and more are symbolic, also those that have not changed: the convolutions of a net
+differ in channels and in pixels. Code that has to know one of them raises there, and the second try has as few symbols
+as can be. A dim that is 0 or 1 is never symbolic, since programs broadcast and skip such dims.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -21,6 +24,7 @@ from sbpjax._core.jax_private import without_cycles
 
 _RECENT = 8  # signatures that a new one is compared with: one step calls an op with several shapes
 _MOST_FAILURES = 8
+_SMALL = 8  # sizes below, as of kernels, choose how an op is computed
 
 
 class Signature(NamedTuple):
@@ -31,10 +35,11 @@ class Signature(NamedTuple):
 
 
 class Multiple(NamedTuple):
-    """A symbolic dim: `factor` times a symbol."""
+    """A symbolic dim: `factor` times a symbol, whose values are `least` or more."""
 
     factor: int
     symbol: str
+    least: int
 
 
 class Pattern(NamedTuple):
@@ -54,41 +59,57 @@ class Pattern(NamedTuple):
         return tuple([dim.__class__ is Multiple for dim in self.dims()])
 
 
-def pattern_between(before: Signature, now: Signature) -> Pattern | None:
-    """Return the pattern of two signatures; None if they have none in common."""
-    if len(before.sizes) != len(now.sizes) or len(before.avals) != len(now.avals):
+def pattern_of(signatures: Sequence[Signature], fixed: int = 2) -> Pattern | None:
+    """Return a pattern that all of some signatures fit; None if they have none in common.
+
+    Args:
+        signatures: two or more.
+        fixed: dims below this are the same in all; if it is more than 2, all others are symbolic.
+    """
+    first, *others = signatures
+    if not all(_is_alike(first, other) for other in others):
         return None
-    pairs = list(zip(before.sizes, now.sizes, strict=True))
-    for x, y in zip(before.avals, now.avals, strict=True):
-        if x is None or y is None:
-            if x is not y:
+    columns = list(zip(*map(_sizes_of, signatures), strict=True))
+    names: dict[tuple[int, ...], Multiple] = {}
+    for column in sorted(set(columns)):
+        if min(column) < fixed:
+            if len(set(column)) > 1:
                 return None
-        elif x.ndim != y.ndim or x.dtype != y.dtype or x.weak_type != y.weak_type:
-            return None
-        else:
-            pairs += zip(x.shape, y.shape, strict=True)
-    names: dict[tuple[int, int], Multiple] = {}
-    for m, n in sorted({pair for pair in pairs if pair[0] != pair[1]}):
-        if min(m, n) < 2:
-            return None
-        names[m, n] = _multiple_of(m, n, names) or Multiple(1, f"n{len(names)}")
+        elif fixed > 2 or len(set(column)) > 1:
+            names[column] = _multiple_of(column, names) or Multiple(1, f"n{len(names)}", fixed)
     if not names:
         return None
+    dims = iter([names.get(column, column[0]) for column in columns])
 
-    def dims(old: Sequence, new: Sequence) -> tuple:
-        return tuple([m if m == n else names[m, n] for m, n in zip(old, new, strict=True)])
+    def take(count: int) -> tuple:
+        return tuple(itertools.islice(dims, count))
 
-    avals = tuple(
-        [x and (dims(x.shape, y.shape), x.dtype, x.weak_type) for x, y in zip(before.avals, now.avals, strict=True)]
+    sizes = take(len(first.sizes))
+    return Pattern(sizes, tuple([a and (take(a.ndim), a.dtype, a.weak_type) for a in first.avals]))
+
+
+def _is_alike(x: Signature, y: Signature) -> bool:
+    """Return whether two signatures differ in sizes alone."""
+    return (
+        len(x.sizes) == len(y.sizes)
+        and len(x.avals) == len(y.avals)
+        and all(
+            a is b if a is None or b is None else a.ndim == b.ndim and a.dtype == b.dtype and a.weak_type == b.weak_type
+            for a, b in zip(x.avals, y.avals, strict=True)
+        )
     )
-    return Pattern(dims(before.sizes, now.sizes), avals)
 
 
-def _multiple_of(m: int, n: int, names: dict[tuple[int, int], Multiple]) -> Multiple | None:
-    """Return two sizes of a dim as a multiple of a symbol that there is, None if they are of none."""
-    for (a, b), of in names.items():
-        if of.factor == 1 and m % a == 0 and n % b == 0 and m // a == n // b:
-            return Multiple(m // a, of.symbol)
+def _sizes_of(signature: Signature) -> list[int]:
+    return [*signature.sizes, *itertools.chain(*[a.shape for a in signature.avals if a is not None])]
+
+
+def _multiple_of(column: tuple[int, ...], names: dict[tuple[int, ...], Multiple]) -> Multiple | None:
+    """Return the sizes of a dim as a multiple of a symbol that there is, None if they are of none."""
+    for other, of in names.items():
+        factor = column[0] // other[0]
+        if of.factor == 1 and all(m == factor * a for m, a in zip(column, other, strict=True)):
+            return Multiple(factor, of.symbol, of.least)
     return None
 
 
@@ -115,7 +136,7 @@ def _match_dims(dims: Sequence[int | Multiple], shape: Sequence[int], values: di
     for dim, n in zip(dims, shape, strict=True):
         if dim.__class__ is Multiple:
             value, rest = divmod(n, dim.factor)
-            if rest or value < 2 or values.setdefault(dim.symbol, value) != value:
+            if rest or value < dim.least or values.setdefault(dim.symbol, value) != value:
                 return False
         elif dim != n:
             return False
@@ -124,8 +145,9 @@ def _match_dims(dims: Sequence[int | Multiple], shape: Sequence[int], values: di
 
 def structs_of(pattern: Pattern) -> tuple[list, list]:
     """Return the sizes of a pattern and its `jax.ShapeDtypeStruct`s, both symbolic."""
-    names = sorted({dim.symbol for dim in pattern.dims() if dim.__class__ is Multiple})
-    symbols = dict(zip(names, export.symbolic_shape(",".join(names)), strict=True))
+    least = {dim.symbol: dim.least for dim in pattern.dims() if dim.__class__ is Multiple}
+    constraints = [f"{name} >= {size}" for name, size in least.items()]
+    symbols = dict(zip(least, export.symbolic_shape(",".join(least), constraints=constraints), strict=True))
 
     def symbolic(dims: Sequence) -> list:
         return [dim.factor * symbols[dim.symbol] if dim.__class__ is Multiple else dim for dim in dims]
@@ -155,25 +177,29 @@ class Traces:
             values = sizes_in(pattern, now)
             if values is not None:
                 return trace, values
-        pattern = None if len(self._failed) >= _MOST_FAILURES else self._nearest(now)
+        patterns = self._patterns(now)
         self._recent.append(now)
-        if pattern is None:
-            return None
-        try:
-            with without_cycles():
-                trace = self._trace(*structs_of(pattern))
-        except Exception as error:  # of any class: a comparison of sizes, or code that needs an int
-            _drop_frames(error)
-            self._failed.add(pattern.mask())
-            return None
-        self._found.append((pattern, trace))
-        return trace, sizes_in(pattern, now) or {}
+        for pattern in patterns:
+            if pattern.mask() in self._failed or len(self._failed) >= _MOST_FAILURES:
+                continue
+            try:
+                with without_cycles():
+                    trace = self._trace(*structs_of(pattern))
+            except Exception as error:  # of any class: a comparison of sizes, or code that needs an int
+                _drop_frames(error)
+                self._failed.add(pattern.mask())
+                continue
+            self._found.append((pattern, trace))
+            return trace, sizes_in(pattern, now) or {}
+        return None
 
-    def _nearest(self, now: Signature) -> Pattern | None:
-        """Return the pattern with the fewest symbolic dims between a signature and a recent one."""
-        patterns = [pattern_between(before, now) for before in self._recent]
-        usable = [p for p in patterns if p is not None and p.mask() not in self._failed]
-        return min(usable, key=lambda p: sum(p.mask()), default=None)
+    def _patterns(self, now: Signature) -> list[Pattern]:
+        """Return a pattern of all recent signatures, and the one with the fewest symbolic dims."""
+        pairs = [pattern_of((before, now)) for before in self._recent]
+        few = min(filter(None, pairs), key=lambda pattern: sum(pattern.mask()), default=None)
+        alike = [before for before in self._recent if pattern_of((before, now), _SMALL)]
+        general = pattern_of([*alike, now], _SMALL) if alike and few is not None else None
+        return [pattern for pattern in (general, few) if pattern is not None]
 
 
 def _drop_frames(error: BaseException | None) -> None:
