@@ -24,12 +24,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 EVERY, SAVES_EVERY, PAUSE_S = 5, 10, 0.15
 TARGETS, MOMENTS = ("rank", "host", "leader"), ("compile", "collective", "step", "save", "restart")
 WITHIN_S = {"compile": 3.0, "collective": 0.03, "step": 0.15, "save": 0.03, "restart": 1.5}  # of the moment's begin
+EVENTS = ("launch: epoch", "launch: waiting", "[rank 0] resumed")  # begins of lines in logs
 GROWN_S = 120.0  # limit of a restart
 SAMPLES = 1 << 20
 
@@ -45,6 +47,9 @@ def train(folder, piece, pause_s):
     from sbpjax.train import Checkpoints, Hook, LineWriter, Snapshots, Trainer
     from sbpjax.train.data import Numbered
 
+    begun_s = (
+        time.process_time() if "sbpjax.distributed.standby" in sys.modules else 0.0
+    )  # a standby's imports are over
     now = os.open(f"{folder}/moment.{os.environ['RANK']}", os.O_WRONLY | os.O_CREAT)
 
     def enter(moment):
@@ -68,6 +73,8 @@ def train(folder, piece, pause_s):
 
         def after_step(self, trainer):
             self.steps += 1
+            if self.steps == 1:
+                Path(f"{folder}/cpu.{os.environ['RANK']}").write_text(str(time.process_time() - begun_s))
             loss = float(trainer.loss.numpy())
             epoch = os.environ["SBPJAX_JOB_EPOCH"]
             with open(f"{folder}/steps.{os.environ['RANK']}", "a") as file:
@@ -141,6 +148,10 @@ class Job:
     def start_of_last(self):
         """Return call and epoch of the latest step."""
         return next((row[1:3] for row in reversed(self.rows())), (0, 0))
+
+    def cpu_s(self):
+        """Return the CPU time of rank 0 from its start, or a standby's place, to its first step."""
+        return float((self.folder / "cpu.0").read_text())
 
     def moment(self):
         """Return the moment of rank 0, ``restart`` if it is not there."""
@@ -297,20 +308,51 @@ def kill_often(job, kills, chance, deadline):
         time.sleep(chance.uniform(0.5, 8.0))
 
 
+class Timeline(threading.Thread):
+    """Notes when lines of the launchers and of rank 0 appear in the logs of a job."""
+
+    def __init__(self, job):
+        super().__init__(daemon=True)
+        self.job, self.events, self.is_over = job, [], False
+
+    def run(self):
+        """Read the logs until the timeline is over."""
+        seen = collections.Counter()
+        while not self.is_over:
+            for log in sorted(self.job.folder.glob("agent*.log")):
+                lines = log.read_text().splitlines()[seen[log] :]
+                seen[log] += len(lines)
+                words = [
+                    line for line in lines if line.startswith(("launch: epoch", "launch: waiting", "[rank 0] resu"))
+                ]
+                self.events += [(time.time(), line) for line in words]
+            time.sleep(0.05)
+
+
 def compare_with_cold(folder, ports, standby):
-    """Return the seconds of a start with an empty cache, and from kills in that job to the next step."""
+    """Return the seconds of a start with an empty cache, and from kills in that job to the next step.
+
+    Each with the CPU time of rank 0 to its first step, which the load of the machine changes less.
+    """
     with tempfile.TemporaryDirectory(dir=folder) as fresh:
         begun = time.time()
         job = Job(Path(fresh, "job"), ports, standby=standby)
+        timeline = Timeline(job)
+        timeline.start()
         try:
-            found = {"cold_s": await_step(job, (0, 0), GROWN_S) - begun}
+            found = {"cold_s": await_step(job, (0, 0), GROWN_S) - begun, "cold_cpu_s": job.cpu_s()}
             for target in ("rank", "host", "leader", "rank"):
-                time.sleep(10.0)  # standbys are there
-                start, killed = job.start_of_last(), time.time()
+                time.sleep(30.0)  # standbys are there
+                start, killed, last = job.start_of_last(), time.time(), job.rows()[-1][3]
                 job.kill(target, job.leader() if target == "leader" else len(ports) - 1)
                 found[f"{target}_s"] = await_step(job, start, GROWN_S) - killed
                 found[f"{target}_ratio"] = found[f"{target}_s"] / found["cold_s"]
+                found[f"{target}_cpu_s"] = job.cpu_s()
+                print(f"   0.0 SIGKILL of a {target} after step {last}")
+                print("\n".join(f"{at - killed:6.1f} {line}" for at, line in timeline.events if at > killed))
+                print(f"{found[f'{target}_s']:6.1f} step {[row for row in job.rows() if row[1:3] > start][0][3]}")
         finally:
+            timeline.is_over = True
             job.end()
     return {name: round(value, 2) for name, value in found.items()} | {"load": round(os.getloadavg()[0], 1)}
 

@@ -43,7 +43,7 @@ _PIECES = re.compile(
 _KEPT_LINES = 20
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()  # for snapshots
 _SILENCE_S, _DRAIN_S = 5.0, 60.0  # of output that a process left: how long none may come, how long it may take
-_STANDBY_AFTER_S = 5.0  # of the ranks' start, which needs the processors first
+_STANDBY_AFTER_S = 20.0  # of the ranks' start, which needs the processors first
 
 
 def is_connected_message(line: str) -> bool:

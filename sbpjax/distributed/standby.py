@@ -3,7 +3,7 @@
     python -m sbpjax.distributed.launch --nproc_per_node 2 --max_restarts 3 --standby my_project.model train.py
 
     second 0     ranks 0 and 1 start
-           5     two standbys start, import sbpjax.train and my_project.model, and wait
+          20     two standbys start, import sbpjax.train and my_project.model, and wait
          300     rank 1 dies; the standbys run train.py as ranks 0 and 1, without the time of imports
 
 The launcher starts ``python -m sbpjax.distributed.standby MODULES [-m] PROGRAM …`` and later writes the environment of
@@ -34,7 +34,8 @@ def main(arguments: list[str]) -> None:
     modules, *command = arguments
     is_module = command[0] == "-m"
     sys.argv = command[is_module:]
-    sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(sys.argv[0]))
+    if not sys.flags.safe_path:
+        sys.path[0] = os.getcwd() if is_module else os.path.dirname(os.path.abspath(sys.argv[0]))
     for name in (*_USUAL, *filter(None, modules.split(","))):
         try:
             importlib.import_module(name)
