@@ -32,7 +32,8 @@ ListAverage = Callable[[list[Tensor], list[Tensor], Tensor], None]
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """Return the average that keeps `decay` of itself, and takes the rest from the model."""
-    _check_decay(decay)
+    rule = f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
+    require(0 <= decay <= 1, "get_ema_avg_fn", f"decay={decay!r}", rule, "get_ema_avg_fn(0.999)")
     return lambda averaged, current, count: averaged * decay + current * (1 - decay)
 
 
@@ -57,11 +58,6 @@ def _list_average(average: Average) -> ListAverage:
             mine.copy_(average(mine, new, count))
 
     return update
-
-
-def _check_decay(decay: float) -> None:
-    rule = f"Invalid decay value {decay} provided. Please provide a value in [0,1] range."
-    require(0 <= decay <= 1, "get_ema_avg_fn", f"decay={decay!r}", rule, "get_ema_avg_fn(0.999)")
 
 
 class AveragedModel(Module):

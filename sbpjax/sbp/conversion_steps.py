@@ -24,8 +24,7 @@ import jax.numpy as jnp
 from . import even_split
 from .algebra import B, P
 from .layout import local_shape
-from .scattered_shards import has_partial_tiles, keeps_shape, sent_shape
-from .tpu_tiles import least_in_tiles
+from .tpu_tiles import has_partial_tiles, keeps_shape, least_in_tiles, sent_shape
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Step:
 
     @functools.cached_property
     def within_tiles(self) -> bool:
-        """Whether a TPU sums the block whole, since shards of it would end within tiles (`scattered_shards`)."""
+        """Whether a TPU sums the block whole, since shards of it would end within tiles (`tpu_tiles`)."""
         return self.kind == "psum_scatter" and has_partial_tiles(self.shape, self.itemsize, self.size, self.target)
 
     def is_all_reduce(self, written: tuple[str, ...]) -> bool:

@@ -9,8 +9,7 @@ import collections
 import inspect
 
 from sbpjax._core.functions.table.table import ROWS
-from sbpjax._core.tensor.calls.argument_names import NOTHING, REST
-from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, IGNORED, parse_form
+from sbpjax._core.tensor.calls.argument_names import FORMS, IGNORED, NOTHING, REST, parse_form
 from tests.api import signatures
 from tests.api.coverage import HERE, resolve
 

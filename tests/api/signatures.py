@@ -15,7 +15,7 @@ import json
 import re
 import warnings
 
-from sbpjax._core.tensor.calls.oneflow_arguments import parse_form
+from sbpjax._core.tensor.calls.argument_names import parse_form
 from tests.api.coverage import HERE, resolve
 
 # A function that takes any keyword is asked: it refuses what it does not know in one of these words.

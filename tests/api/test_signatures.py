@@ -6,7 +6,7 @@ import torch
 
 import sbpjax as flow
 from sbpjax._core.functions.table.public import public
-from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, IGNORED
+from sbpjax._core.tensor.calls.argument_names import FORMS, IGNORED
 from tests.api import compatibility, coverage, signatures
 
 

@@ -26,7 +26,7 @@ from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tensor.storage.storage import set_data
 from sbpjax.errors import OpError, OpTypeError
 
-from .table.checks import NUMBERS, no_number
+from .table.checks import NUMBERS, raise_for_number
 
 # ------------------------------------------------------------------------------------------------------ arithmetic
 
@@ -115,7 +115,7 @@ def pow(input, exponent, *, inplace: bool = False, out=None) -> Tensor:
     if inplace:
         return input.pow_(exponent)
     if input.__class__ in NUMBERS and exponent.__class__ in NUMBERS:
-        no_number("pow", ("input", "exponent"), (input, exponent))
+        raise_for_number("pow", ("input", "exponent"), (input, exponent))
     return _finish(input**exponent, out)
 
 

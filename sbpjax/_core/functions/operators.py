@@ -17,7 +17,7 @@ from sbpjax._core.tensor.dispatch.op import Op, op_of
 from sbpjax._core.tensor.handle.plain_values import number_of
 from sbpjax._core.tensor.handle.tensor import Tensor
 
-from .table.checks import divisor
+from .table.checks import check_divisor
 
 binary = dispatch.binary
 unary = dispatch.unary
@@ -95,7 +95,7 @@ def division(name: str):
     def method(self, other):
         if not _operand(other):
             return NotImplemented
-        divisor(f"x {sign} y", *((other, self) if swapped else (self, other)))
+        check_divisor(f"x {sign} y", *((other, self) if swapped else (self, other)))
         return binary(op, self, other)
 
     method.__name__ = name

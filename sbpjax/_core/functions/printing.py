@@ -173,7 +173,7 @@ def _suffixes(x: Tensor) -> list[str]:
     found = []
     if x.layout is not None:
         found += [f"placement={x.placement!r}", f"sbp={x.sbp}"]
-    elif is_array(x) and x.device != _default_device():
+    elif is_array(x) and x.device != from_jax_device(default_jax_device()):
         found.append(f"device='{x.device}'")
     elif x.is_meta:
         found.append("device='meta'")
@@ -210,10 +210,6 @@ def _node_name(node) -> str:
     if len(structs) == 2 and any(s is not None and s.weak_type for s in structs):
         return f"scalar_{node.name()}"
     return node.name()
-
-
-def _default_device():
-    return from_jax_device(default_jax_device())
 
 
 def text_of(x: Tensor) -> str:

@@ -285,7 +285,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator=None, dtype=No
         raise OpError("bernoulli(x, p)", f"p={p}", "bernoulli_ expects p to be in [0, 1]", "bernoulli(x, 0.5)")
     _check_probabilities("bernoulli(x)", input if p is None else None)
     key = generator_or_default(generator).key()
-    probabilities = input if p is None else _fill_like(input, p)  # on the tape, as in torch, where its gradient is 0
+    probabilities = input if p is None else full_like(input, p)  # on the tape, as in torch, where its gradient is 0
     return dispatch.apply(_random.bernoulli, key, probabilities)
 
 
@@ -294,10 +294,6 @@ def _check_probabilities(operation: str, x) -> None:
     check_elements(
         operation, x, lambda part: bool(part.min() >= 0 and part.max() <= 1), rule, "x.clamp(0, 1), or torch.sigmoid(x)"
     )
-
-
-def _fill_like(x: Tensor, value) -> Tensor:
-    return full_like(x, value)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, generator=None) -> Tensor:

@@ -22,7 +22,7 @@ from sbpjax._core.tensor.storage.payload import payload
 from sbpjax.errors import OpError, OpTypeError
 
 from .linear_algebra import linalg
-from .table import oneflow_dtypes
+from .table import results
 
 histogram_result = namedtuple("histogram", "hist bin_edges")
 histogramdd_result = namedtuple("histogramdd", "hist bin_edges")
@@ -88,7 +88,7 @@ def quantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *,
         >>> flow.quantile(flow.tensor([1.0, 2.0, 3.0, 4.0]), 0.5)
         tensor(2.5000)
     """
-    return oneflow_dtypes.float64(_quantile(sort.quantile, input, q, dim, keepdim, interpolation))
+    return results.float64(_quantile(sort.quantile, input, q, dim, keepdim, interpolation))
 
 
 def nanquantile(input: Tensor, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):

@@ -7,7 +7,7 @@
 Bytes are those that one device receives over the interconnect in one run. The compiler may express a kind in another
 way (an all-reduce fused with a slice is a reduce-scatter, a pair of asynchronous halves is one collective, a loop's
 body runs as often as the loop iterates); `_core.compiler.hlo` reads all of them. Collectives that the TPU compiler
-writes as all-reduces (`sbpjax.sbp.scattered_shards`, `_core.planner.prices.links`) are planned as such. A sum that only
+writes as all-reduces (`sbpjax.sbp.tpu_tiles`, `_core.planner.prices.links`) are planned as such. A sum that only
 a rounding to bfloat16 reads is planned in float32; libtpu 0.0.42 sends it in bfloat16, half the bytes. XLA:CPU (jaxlib
 0.10.2) computes bfloat16 in float32 and sends that, twice the planned bytes.
 """
@@ -27,7 +27,7 @@ from sbpjax._core.programs.primitives import COLLECTIVES, CONTROL
 from sbpjax._core.programs.rules import moved_inside
 from sbpjax.errors import MixedTensorError
 from sbpjax.sbp.layout import local_shape
-from sbpjax.sbp.scattered_shards import lowers_to_all_reduce
+from sbpjax.sbp.tpu_tiles import lowers_to_all_reduce
 
 from .display import DisplayedReport, Table, bytes_text
 

@@ -286,13 +286,8 @@ def info(t: Tensor) -> tuple:
     array = payload_metadata(t)
     where = t.layout
     if where is None:
-        where = array.sharding or _default_sharding()
+        where = array.sharding or jax.sharding.SingleDeviceSharding(default_jax_device())
     return tuple(t.shape), t.dtype, where, t.requires_grad
-
-
-def _default_sharding():
-    """Return the device on which a local tensor without data would be made."""
-    return jax.sharding.SingleDeviceSharding(default_jax_device())
 
 
 def infos(tensors: list) -> list:

@@ -146,13 +146,9 @@ def _rounds(A, B, X, iK, k: int, niter: int, tol: float, largest: bool) -> tuple
         directions = [step] if last is None else [step, last]
         rest = [d - X @ (X.mH @ (d if B is None else B @ d)) for d in directions]
         rest = [d / linalg.vector_norm(d, dim=-2, keepdim=True).clamp(min=_eps(A)) for d in rest]
-        basis = _basis(_concat_columns([X, *rest]), B)
+        basis = _basis(functions.cat([X, *rest], dim=-1), B)
         values, parts = _rayleigh_ritz(A, basis, n, largest)
         new = basis @ parts
         last = new - X @ (X.mH @ (new if B is None else B @ new))
         X = new
     return values[..., :k], X[..., :k]
-
-
-def _concat_columns(parts: list[Tensor]) -> Tensor:
-    return functions.cat(parts, dim=-1)

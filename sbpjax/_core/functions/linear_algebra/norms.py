@@ -11,7 +11,7 @@ from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import OpError, OpTypeError
 
 from ..reductions import norm as _norm
-from ..table.checks import matrices_without_nan
+from ..table.checks import check_matrices_without_nan
 from . import linalg
 
 lstsq_result = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
@@ -70,7 +70,7 @@ def pinv(A: Tensor, rcond=None, hermitian: bool = False, *, atol=None, rtol=None
         LinAlgError: a matrix has NaN, and is not `hermitian`; on the CPU and outside compiled programs.
     """
     if not hermitian:
-        matrices_without_nan("linalg.pinv", A)
+        check_matrices_without_nan("linalg.pinv", A)
     return dispatch.apply(_solve.pinv, A, atol, rtol if rcond is None else rcond, hermitian=hermitian)
 
 
@@ -83,7 +83,7 @@ def matrix_rank(A: Tensor, tol=None, hermitian: bool = False, *, atol=None, rtol
     if tol is not None:
         atol, rtol = tol, 0.0
     if not hermitian:
-        matrices_without_nan("linalg.matrix_rank", A)
+        check_matrices_without_nan("linalg.matrix_rank", A)
     return dispatch.apply(_solve.matrix_rank, A, atol, rtol, hermitian=hermitian)
 
 

@@ -44,7 +44,7 @@ op("nn.functional.hardsigmoid(input)", activation.hardsigmoid, inplace=NN, layer
 op("nn.functional.hardswish(input)", activation.hardswish, inplace=NN, layer="Hardswish")
 op("nn.functional.hardshrink(input, lambd=0.5)", activation.hardshrink, READ, also=".hardshrink", inplace=NN,
    out=FN | NN)  # fmt: skip
-op("softshrink(input, lambd=0.5)", activation.softshrink, FN | NN, check="positive_lambda", inplace=FN | NN,
+op("softshrink(input, lambd=0.5)", activation.softshrink, FN | NN, check="check_lambda", inplace=FN | NN,
    out=FN | NN, names={"alpha": "lambd"})  # fmt: skip
 op("nn.functional.tanhshrink(input)", activation.tanhshrink, layer="Tanhshrink")
 op("nn.functional.glu(input, dim=-1)", activation.glu, layer="GLU")

@@ -10,47 +10,47 @@ READ = FN | METHOD
 WRITE = READ | INPLACE
 
 op("gather(input, dim, index, sparse_grad=False)", gather.gather, READ, ignores="sparse_grad",
-   check="index_in_dim",
+   check="check_index",
    exact_out=True)  # fmt: skip
-op("take_along_dim(input, indices, dim=None)", gather.take_along_dim, READ, check="indices_along_dim")
-op("take(input, index)", gather.take, READ, check="index_of_elements", exact_out=True)
-op("index_select(input, dim, index)", gather.index_select, READ, check="index_in_dim", exact_out=True)
+op("take_along_dim(input, indices, dim=None)", gather.take_along_dim, READ, check="check_dim_or_flat_index")
+op("take(input, index)", gather.take, READ, check="check_flat_index", exact_out=True)
+op("index_select(input, dim, index)", gather.index_select, READ, check="check_index", exact_out=True)
 op("scatter(input, dim, index, src, *, reduce=None)", gather.scatter, WRITE, names={"value": "src"},
-   check="index_and_source")  # fmt: skip
+   check="check_index_and_source")  # fmt: skip
 op(
     "scatter_add(input, dim, index, src)",
     gather.scatter_add,
     WRITE,
-    check="index_in_dim",
+    check="check_index",
     amp="accelerator:widest",
 )
 op("scatter_reduce(input, dim, index, src, reduce, *, include_self=True)", gather.scatter_reduce, WRITE,
-   check="index_in_dim")  # fmt: skip
-op("index_add(input, dim, index, source, alpha=1)", gather.index_add, WRITE | INPLACE_FN, check="index_in_dim")
-op("index_copy(input, dim, index, source)", gather.index_copy, WRITE, check="index_in_dim", amp="cpu:widest")
-op("index_fill(input, dim, index, value)", gather.index_fill, WRITE, check="index_and_value", out=False)
-op("masked_fill(input, mask, value)", gather.masked_fill, WRITE | INPLACE_FN, check="value_fits", out=False)
-op("masked_scatter(input, mask, source)", gather.masked_scatter, WRITE, check="enough_elements", out=False)
+   check="check_index")  # fmt: skip
+op("index_add(input, dim, index, source, alpha=1)", gather.index_add, WRITE | INPLACE_FN, check="check_index")
+op("index_copy(input, dim, index, source)", gather.index_copy, WRITE, check="check_index", amp="cpu:widest")
+op("index_fill(input, dim, index, value)", gather.index_fill, WRITE, check="check_index_and_value", out=False)
+op("masked_fill(input, mask, value)", gather.masked_fill, WRITE | INPLACE_FN, check="check_masked_value", out=False)
+op("masked_scatter(input, mask, source)", gather.masked_scatter, WRITE, check="check_masked_source", out=False)
 op("gather_nd(input, index)", embedding.gather_nd, names={"params": "input", "indices": "index"},
-   check="index_of_tuples", out=False)  # fmt: skip
-op("scatter_nd(index, update, shape)", embedding.scatter_nd, check="index_of_tuples_in", out=False)
+   check="check_nd_index", out=False)  # fmt: skip
+op("scatter_nd(index, update, shape)", embedding.scatter_nd, check="check_nd_index_in_shape", out=False)
 op("tensor_scatter_nd_update(tensor, indices, updates)", embedding.tensor_scatter_nd_update,
-   also="_C.tensor_scatter_nd_update", check="indices_of_tuples", out=False)  # fmt: skip
+   also="_C.tensor_scatter_nd_update", check="check_nd_indices", out=False)  # fmt: skip
 custom("nonzero", SELECTION, READ, out=True)
 custom("masked_select", SELECTION, READ, out=True)
 custom("histc", SELECTION, READ, out=True)
 custom("unique unique_consecutive bincount argwhere", SELECTION, READ)
 custom("searchsorted bucketize", SELECTION, out=True)
-op("nonzero_static(input, *, size, fill_value=-1)", embedding.nonzero_static, READ, check="size_is_natural")
-op("put(input, index, source, accumulate=False)", place.put, WRITE, check="index_of_elements", out=False)
+op("nonzero_static(input, *, size, fill_value=-1)", embedding.nonzero_static, READ, check="check_nonnegative_size")
+op("put(input, index, source, accumulate=False)", place.put, WRITE, check="check_flat_index", out=False)
 op("index_reduce(input, dim, index, source, reduce, *, include_self=True)", place.index_reduce, WRITE,
-   check="index_in_dim")  # fmt: skip
+   check="check_index")  # fmt: skip
 op(
     "batch_gather(input, indices)",
     place.batch_gather,
     READ,
     names={"in": "input"},
-    check="index_in_batch",
+    check="check_batch_index",
     out=False,
 )
 op("diagonal_scatter(input, src, offset=0, dim1=0, dim2=1)", place.diagonal_scatter, READ)
@@ -60,7 +60,7 @@ op(
     "fill_diagonal(input, fill_value, wrap=False)",
     place.fill_diagonal,
     INPLACE,
-    check="fill_value_fits",
+    check="check_fill_value",
     numbers="other",
 )
 op("diagflat(input, offset=0)", place.diagflat, READ)

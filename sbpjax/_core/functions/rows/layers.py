@@ -36,7 +36,7 @@ op(
     "nn.functional.pad(input, pad, mode='constant', value=None)",
     arrange.pad,
     also=".pad",
-    check="padding_fits",
+    check="check_padding_value",
 )
 op("nn.functional.pdist(input, p=2.0)", distance.pdist, also=".pdist")
 
@@ -62,7 +62,7 @@ for _n in (1, 2, 3):
               f"nn.functional.{_pool}(input, *args, **{{**options, 'return_indices': True}})",
               also=".adaptive_max_pool1d" * (_pool == "adaptive_max_pool1d"))  # fmt: skip
     op(f"nn.functional.max_unpool{_n}d(input, indices, kernel_size, stride=None, padding=0, output_size=None)",
-       getattr(unpool, f"max_unpool{_n}d"), check="unpooled_places")  # fmt: skip
+       getattr(unpool, f"max_unpool{_n}d"), check="check_unpool_indices")  # fmt: skip
     op(f"nn.functional.lp_pool{_n}d(input, norm_type, kernel_size, stride=None, ceil_mode=False)",
        getattr(unpool, f"lp_pool{_n}d"))  # fmt: skip
 
@@ -112,7 +112,7 @@ custom("nn.functional.depend", f"{LAYERS}.depend")
 op(
     "nn.functional.affine_grid(theta, size: Sequence[int], align_corners=None)",
     grid_sample.affine_grid,
-    check="floating_maps",
+    check="check_affine_maps",
 )
 op("affine_grid_generator(theta, size: Sequence[int], align_corners: bool)", grid_sample.affine_grid, out=False)
 op("nn.functional.grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None)",
@@ -160,15 +160,15 @@ op("nn.functional.kl_div(input, target, size_average=None, reduce=None, reductio
    loss.kl_div, ignores=OLD, also=".kl_div", oneflow="flags input target log_target reduction",
    amp="float32")  # fmt: skip
 op("nn.functional.cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
-   "reduction='mean', label_smoothing=0.0)", class_loss.cross_entropy, ignores=OLD, check="class_weights",
+   "reduction='mean', label_smoothing=0.0)", class_loss.cross_entropy, ignores=OLD, check="check_class_weights",
    oneflow="flags input target weight ignore_index reduction label_smoothing", amp="float32")  # fmt: skip
 op("nn.functional.linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, "
    "reduction='mean', ignore_index=None, label_smoothing=0.0, options=None, z_loss=0.0)",
-   class_loss.linear_cross_entropy, check="linear_class_numbers", amp="lower", ignores="options")  # fmt: skip
+   class_loss.linear_cross_entropy, check="check_linear_class_targets", amp="lower", ignores="options")  # fmt: skip
 op("nn.functional.nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
-   "reduction='mean')", class_loss.nll_loss, ignores=OLD, check="class_weights", amp="float32")  # fmt: skip
+   "reduction='mean')", class_loss.nll_loss, ignores=OLD, check="check_class_weights", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean')",
-   loss.binary_cross_entropy, ignores=OLD, check="probabilities", amp="float32")  # fmt: skip
+   loss.binary_cross_entropy, ignores=OLD, check="check_probabilities", amp="float32")  # fmt: skip
 op("nn.functional.binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, "
    "reduction='mean', pos_weight=None)", loss.binary_cross_entropy_with_logits, ignores=OLD,
    also=".binary_cross_entropy_with_logits", oneflow="flags input target weight pos_weight reduction",
@@ -185,14 +185,14 @@ op("nn.functional.cosine_embedding_loss(input1, input2, target, margin=0.0, size
    amp="float32")  # fmt: skip
 op("nn.functional.triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, "
    "size_average=None, reduce=None, reduction='mean')", loss.triplet_margin_loss, ignores=OLD,
-   check="positive_margin", also=".triplet_margin_loss", amp="float32")  # fmt: skip
+   check="check_margin", also=".triplet_margin_loss", amp="float32")  # fmt: skip
 op("nn.functional.poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, "
    "reduce=None, reduction='mean')", loss.poisson_nll_loss, ignores=OLD, also=".poisson_nll_loss",
    amp="float32")  # fmt: skip
 op("nn.functional.multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
-   "reduction='mean')", margin_loss.multi_margin_loss, ignores=OLD, check="margin_classes")  # fmt: skip
+   "reduction='mean')", margin_loss.multi_margin_loss, ignores=OLD, check="check_multi_margin_loss")  # fmt: skip
 op("nn.functional.multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean')",
-   margin_loss.multilabel_margin_loss, ignores=OLD, check="listed_classes")  # fmt: skip
+   margin_loss.multilabel_margin_loss, ignores=OLD, check="check_multilabel_targets")  # fmt: skip
 op("nn.functional.multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, "
    "reduction='mean')", margin_loss.multilabel_soft_margin_loss, ignores=OLD)  # fmt: skip
 op(

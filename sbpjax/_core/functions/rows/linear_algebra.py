@@ -24,48 +24,48 @@ custom(
     oneflow="self=x ord dim keepdim dtype",
 )
 op("linalg.matrix_norm(A, ord='fro', dim=(-2, -1), keepdim=False, *, dtype=None)", matrix_norm.matrix_norm,
-   also="_C.matrix_norm", check="spectral_norm", oneflow="self=A ord dim keepdim dtype")  # fmt: skip
-op("linalg.cond(A, p=None)", matrix_norm.cond, check="condition_number")
+   also="_C.matrix_norm", check="check_matrix_norm", oneflow="self=A ord dim keepdim dtype")  # fmt: skip
+op("linalg.cond(A, p=None)", matrix_norm.cond, check="check_condition_number")
 op("linalg.svd(A, full_matrices=True, *, driver=None)", decompose.svd, ignores="driver", result="U S Vh",
-   check="matrices_without_nan")  # fmt: skip
+   check="check_matrices_without_nan")  # fmt: skip
 op("linalg.svdvals(A, *, driver=None)", decompose.svdvals, ignores="driver",
-   check="matrices_without_nan")  # fmt: skip
+   check="check_matrices_without_nan")  # fmt: skip
 op("linalg.qr(A, mode='reduced')", decompose.qr, result="Q R")
 op("linalg.eigh(A, UPLO='L')", decompose.eigh, result=EIGEN)
 op("linalg.eigvalsh(A, UPLO='L')", decompose.eigvalsh)
-op("linalg.eig(A)", decompose.eig, result=EIGEN, check="finite_matrices")
-op("linalg.eigvals(A)", decompose.eigvals, check="finite_matrices")
+op("linalg.eig(A)", decompose.eig, result=EIGEN, check="check_finite_matrices")
+op("linalg.eigvals(A)", decompose.eigvals, check="check_finite_matrices")
 op("linalg.lu(A, *, pivot=True)", decompose.lu, result="P L U")
 op("linalg.slogdet(A)", decompose.slogdet, also=".slogdet Tensor.slogdet", result="sign logabsdet")
 op("linalg.det(A)", decompose.det)
 op("linalg.matrix_exp(A)", decompose.matrix_exp)
 op("linalg.householder_product(A, tau)", decompose.householder_product)
 op("linalg.cholesky_ex(A, *, upper=False, check_errors: bool = False)", decompose.cholesky_ex, result="L info",
-   fails="not_positive")  # fmt: skip
-op("linalg.cholesky(A, *, upper=False)", decompose.cholesky_ex, fails="not_positive",
+   fails="raise_not_positive_definite")  # fmt: skip
+op("linalg.cholesky(A, *, upper=False)", decompose.cholesky_ex, fails="raise_not_positive_definite",
    text="Return the lower (or upper) Cholesky factor of Hermitian positive definite matrices." + FAILS)  # fmt: skip
 op("linalg.lu_factor_ex(A, *, pivot: bool = True, check_errors: bool = False)", decompose.lu_factor,
-   result="LU pivots info", ignores="pivot", check="pivoting", fails="zero_in_u")  # fmt: skip
+   result="LU pivots info", ignores="pivot", check="check_pivoting", fails="raise_singular_u")  # fmt: skip
 op("linalg.lu_factor(A, *, pivot: bool = True)", decompose.lu_factor, result="LU pivots", ignores="pivot",
-   check="pivoting", fails="zero_in_u",
+   check="check_pivoting", fails="raise_singular_u",
    text="Return L and U in one matrix, and the pivots counted from 1." + FAILS)  # fmt: skip
 op("linalg.ldl_factor_ex(A, *, hermitian=False, check_errors: bool = False)", ldl.ldl_factor_ex,
-   result="LD pivots info", fails="zero_in_d")  # fmt: skip
-op("linalg.ldl_factor(A, *, hermitian=False)", ldl.ldl_factor_ex, result="LD pivots", fails="zero_in_d",
+   result="LD pivots info", fails="raise_singular_d")  # fmt: skip
+op("linalg.ldl_factor(A, *, hermitian=False)", ldl.ldl_factor_ex, result="LD pivots", fails="raise_singular_d",
    text="Return L and D of ``A = L D L^T`` in one matrix, and the pivots: negative for a block of two, from 1."
    + FAILS)  # fmt: skip
 op("linalg.ldl_solve(LD, pivots, B, *, hermitian=False)", ldl.ldl_solve)
-op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", solve.lu_solve, check="pivots_of_rows")
+op("linalg.lu_solve(LU, pivots, B, left=True, adjoint=False)", solve.lu_solve, check="check_pivots")
 op(
     "linalg.solve_ex(A, B, *, left=True, check_errors: bool = False)",
     solve.solve_ex,
     result="result info",
-    fails="singular",
+    fails="raise_singular",
 )
-op("linalg.solve(A, B, *, left=True)", solve.solve_ex, fails="singular",
+op("linalg.solve(A, B, *, left=True)", solve.solve_ex, fails="raise_singular",
    text="Return x with ``A x = B`` (``x A = B`` if not ``left``)." + FAILS)  # fmt: skip
-op("linalg.inv_ex(A, *, check_errors: bool = False)", solve.inv_ex, result="inverse info", fails="singular")
-op("linalg.inv(A)", solve.inv_ex, also=".inverse Tensor.inverse _C.inv", fails="singular",
+op("linalg.inv_ex(A, *, check_errors: bool = False)", solve.inv_ex, result="inverse info", fails="raise_singular")
+op("linalg.inv(A)", solve.inv_ex, also=".inverse Tensor.inverse _C.inv", fails="raise_singular",
    text="Return the inverses of matrices." + FAILS)  # fmt: skip
 custom("linalg.lstsq", LINEAR_ALGEBRA)
 custom("linalg.matrix_rank", LINEAR_ALGEBRA, out=True)
@@ -75,9 +75,9 @@ op(
     solve.solve_triangular,
     strict=True,
 )
-op("linalg.tensorsolve(A, B, dims=None)", solve.tensorsolve, fails="singular",
+op("linalg.tensorsolve(A, B, dims=None)", solve.tensorsolve, fails="raise_singular",
    text="Return x with ``tensordot(A, x, x.ndim) = B``; `dims` of A go after the others first." + FAILS)  # fmt: skip
-op("linalg.tensorinv(A, ind=2)", solve.tensorinv, fails="singular",
+op("linalg.tensorinv(A, ind=2)", solve.tensorinv, fails="raise_singular",
    text="Return the inverse of A in the sense of `tensordot` over its last dims from `ind` on." + FAILS)  # fmt: skip
 custom("linalg.matrix_power", LINEAR_ALGEBRA, out=True)
 op("linalg.multi_dot(tensors)", solve.multi_dot)
@@ -98,7 +98,7 @@ op("orgqr(input, input2)", decompose.householder_product, READ)
 op("geqrf(input)", decompose.reflections, READ, result="a tau")
 op("ormqr(input, tau, other, left=True, transpose=False)", decompose.reflect, READ)
 op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", decompose.lu_unpack, result="P L U",
-   check="unpacked_pivots")  # fmt: skip
+   check="check_unpacked_pivots")  # fmt: skip
 custom("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
 custom("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
 op("chain_matmul(*matrices)", solve.multi_dot)

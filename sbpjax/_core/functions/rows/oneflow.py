@@ -26,7 +26,7 @@ op(
 op("_C.bias_add(x, bias, axis=1)", attention.bias_add, out=False)
 op("_C.gather(x, indices, axis=0)", gather.slices, out=False)
 op("_C.sparse_softmax_cross_entropy(logits, label, depth: int | None = None)",
-   class_loss.sparse_softmax_cross_entropy, ignores="depth", check="depth_is_classes", out=False)  # fmt: skip
+   class_loss.sparse_softmax_cross_entropy, ignores="depth", check="check_depth", out=False)  # fmt: skip
 custom("_C.normalization _C.normalization_add_relu _C.skip_layer_norm _C.skip_rms_norm", KERNELS)
 custom("_C.fused_bias_add_dropout _C.fused_scale_mask_softmax_dropout", KERNELS)
 custom("_C.fused_bias_add_scale_mask_softmax_dropout _C.fused_scale_tril_softmax_mask_scale", KERNELS)

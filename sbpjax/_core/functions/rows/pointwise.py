@@ -75,23 +75,23 @@ op(
     "div(input, other, *, rounding_mode=None)",
     arithmetic.div,
     ALL,
-    check="rounded_divisor",
+    check="check_rounded_divisor",
     also="divide true_divide",
     numbers="all",
 )
 custom("pow", FUNCTIONS, READ, amp="accelerator:float32")
 custom("Tensor.pow_", FUNCTIONS)
 note("pow_scalar rpow_scalar", amp="accelerator:float32")  # the ops of ``x ** 2`` and ``2 ** x``
-op("floor_divide(input, other)", arithmetic.floor_divide, WRITE, check="divisor", numbers="all")
-op("remainder(input, other)", arithmetic.remainder, WRITE, check="divisor", numbers="one")
-op("fmod(input, other)", arithmetic.fmod, WRITE, check="divisor", numbers="other")
+op("floor_divide(input, other)", arithmetic.floor_divide, WRITE, check="check_divisor", numbers="all")
+op("remainder(input, other)", arithmetic.remainder, WRITE, check="check_divisor", numbers="one")
+op("fmod(input, other)", arithmetic.fmod, WRITE, check="check_divisor", numbers="other")
 op("maximum(input, other)", arithmetic.maximum, WRITE)
 op("minimum(input, other)", arithmetic.minimum, WRITE)
 op("fmax(input, other)", arithmetic.fmax, WRITE)
 op("fmin(input, other)", arithmetic.fmin, WRITE)
-op("clamp(input, min=None, max=None)", arithmetic.clamp, ALL, also="clip", check="bounds_given")
-op("clamp_min(input, min)", arithmetic.clamp_min, ALL, check="lower_bound", numbers="other")
-op("clamp_max(input, max)", arithmetic.clamp_max, ALL, check="upper_bound", names={"min": "max"}, numbers="other")
+op("clamp(input, min=None, max=None)", arithmetic.clamp, ALL, also="clip", check="check_clamp_bounds")
+op("clamp_min(input, min)", arithmetic.clamp_min, ALL, check="check_lower_bound", numbers="other")
+op("clamp_max(input, max)", arithmetic.clamp_max, ALL, check="check_upper_bound", names={"min": "max"}, numbers="other")
 op("atan2(input, other)", arithmetic.atan2, WRITE, also="arctan2", amp="accelerator:widest")
 op("hypot(input, other)", arithmetic.hypot, WRITE)
 op("logaddexp(input, other)", arithmetic.logaddexp, WRITE, names={"y": "other"})
@@ -114,7 +114,7 @@ op("lt(input, other)", compare.lt, WRITE, also="less", numbers="other")
 op("le(input, other)", compare.le, WRITE, also="less_equal", numbers="other")
 op("gt(input, other)", compare.gt, ALL, also="greater", numbers="other")
 op("ge(input, other)", compare.ge, WRITE, also="greater_equal", numbers="other")
-op("isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)", compare.isclose, READ, check="tolerances")
+op("isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False)", compare.isclose, READ, check="check_tolerances")
 op("logical_and(input, other)", compare.logical_and, WRITE, numbers="other")
 op("logical_or(input, other)", compare.logical_or, WRITE, numbers="other")
 op("logical_xor(input, other)", compare.logical_xor, WRITE, numbers="other")

@@ -45,14 +45,14 @@ custom("norm", REDUCTIONS, READ, names=NUMPY, amp="accelerator:float32")
 
 op("dist(input, other, p=2.0)", distance.dist, READ)
 op("cdist(x1, x2, p=2.0, compute_mode='use_mm_for_euclid_dist_if_necessary')", distance.cdist,
-   ignores="compute_mode", check="distance_mode", out=False)  # fmt: skip
+   ignores="compute_mode", check="check_compute_mode", out=False)  # fmt: skip
 op("renorm(input, p, dim, maxnorm)", distance.renorm, READ | INPLACE)
 op("corrcoef(input)", stats.corrcoef, READ)
 op(
     "cov(input, *, correction=1, fweights=None, aweights=None)",
     stats.cov,
     READ,
-    check="observation_weights",
+    check="check_observation_weights",
     out=False,
 )
 op("trapezoid(y, x=None, *, dx=1.0, dim=-1)", stats.trapezoid, also="trapz", out=False)

@@ -14,7 +14,7 @@ from sbpjax._core.tensor.creation.number_range import check_fits
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import LinAlgError, OpError, OpTypeError, OpValueError
 
-from .failures import first_in_batch
+from .results import first_in_batch
 
 
 def _call(operation: str, *rest) -> str:
@@ -25,7 +25,7 @@ def _call(operation: str, *rest) -> str:
 NUMBERS = frozenset((bool, int, float, complex))
 
 
-def no_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
+def raise_for_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
     """Raise `OpTypeError` for the first of several arguments that is a number, where a tensor is required."""
     place = next(i for i, value in enumerate(values) if value.__class__ in NUMBERS)
     kind = type(values[place]).__name__
@@ -34,43 +34,43 @@ def no_number(name: str, parameters: tuple[str, ...], values: tuple) -> None:
     raise OpTypeError(f"{name}({', '.join(parameters)})", f"{parameters[place]}={values[place]!r}", rule, fix)
 
 
-def index_in_dim(operation: str, input, dim, index) -> None:
+def check_index(operation: str, input, dim, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place in a dim, counted from the front."""
     check_dim(_call(operation, dim, "index"), index, input, int(dim))
 
 
-def index_of_elements(operation: str, input, index) -> None:
+def check_flat_index(operation: str, input, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names an element, from either end."""
     check_size(_call(operation, "index"), index, input.shape.numel(), 0, negative=True)
 
 
-def index_in_batch(operation: str, input, indices) -> None:
+def check_batch_index(operation: str, input, indices) -> None:
     """Raise `OpBoundsError` unless every number names a place in the dim after the batch."""
     check_size(_call(operation, "indices"), indices, input.shape[indices.ndim - 1], indices.ndim - 1)
 
 
-def bounds_given(operation: str, input, min, max) -> None:
+def check_clamp_bounds(operation: str, input, min, max) -> None:
     """Raise `OpTypeError` unless one bound is given at least, and `OpError` for one that an integer dtype lacks."""
     if min is None and max is None:
         rule = "At least one of 'min' or 'max' must not be None"
         raise OpTypeError(f"{operation}(x)", "neither min nor max", rule, "x.clamp(min=0)")
-    lower_bound(operation, input, min)
-    lower_bound(operation, input, max)
+    check_lower_bound(operation, input, min)
+    check_lower_bound(operation, input, max)
 
 
-def lower_bound(operation: str, input, min) -> None:
+def check_lower_bound(operation: str, input, min) -> None:
     """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
     if min.__class__ is int and not (-128 <= min < 128) and isinstance(input, Tensor):
         if not (input.dtype.is_floating_point or input.dtype.is_complex):
             check_fits(_call(operation, "min", "max"), min, input.dtype.np)
 
 
-def upper_bound(operation: str, input, max) -> None:
+def check_upper_bound(operation: str, input, max) -> None:
     """Raise `OpError` for an integer bound of integers that their dtype cannot hold."""
-    lower_bound(operation, input, max)
+    check_lower_bound(operation, input, max)
 
 
-def value_fits(operation: str, input, value) -> None:
+def check_masked_value(operation: str, input, value) -> None:
     """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
     if not isinstance(input, Tensor):
         return
@@ -80,31 +80,31 @@ def value_fits(operation: str, input, value) -> None:
         raise OpError(_call(operation, "mask", "value"), f"a value of {value.dtype.name}", rule, "value.real")
 
 
-def fill_value_fits(operation: str, input, fill_value) -> None:
+def check_fill_value(operation: str, input, fill_value) -> None:
     """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
     check_fits(_call(operation, "value"), fill_value, input.dtype.np)
 
 
-def padding_fits(operation: str, input, pad, value) -> None:
+def check_padding_value(operation: str, input, pad, value) -> None:
     """Raise `OpError` unless a number can become an element: of a dtype that holds it, and real in a real one."""
     if isinstance(input, Tensor):
         check_fits(_call(operation, "pad", "value"), value, input.dtype.np)
 
 
-def index_and_value(operation: str, input, dim, index, value) -> None:
+def check_index_and_value(operation: str, input, dim, index, value) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless the value fits."""
-    index_in_dim_from_either_end(operation, input, dim, index)
+    check_signed_index(operation, input, dim, index)
     check_fits(_call(operation, dim, "index", "value"), value, input.dtype.np)
 
 
-def index_and_source(operation: str, input, dim, index, src) -> None:
+def check_index_and_source(operation: str, input, dim, index, src) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place, and `OpError` unless a number fits."""
-    index_in_dim(operation, input, dim, index)
+    check_index(operation, input, dim, index)
     if not isinstance(src, Tensor):
         check_fits(_call(operation, dim, "index", "value"), src, input.dtype.np)
 
 
-def unpooled_places(operation: str, input, indices, kernel_size, stride, padding, output_size) -> None:
+def check_unpool_indices(operation: str, input, indices, kernel_size, stride, padding, output_size) -> None:
     """Raise `OpBoundsError` unless every index names an element of the un-pooled image."""
     n = int(operation[-2])  # of max_unpool2d
     if isinstance(input, Tensor) and isinstance(indices, Tensor) and input.ndim in (n + 1, n + 2):
@@ -121,7 +121,7 @@ def _is_integer(x) -> bool:
     return x.__class__ in (int, bool)
 
 
-def divisor(operation: str, input, other) -> None:
+def check_divisor(operation: str, input, other) -> None:
     """Raise `OpValueError` if integers are divided by 0; a tensor of divisors is read where it is on the CPU."""
     if not (_is_integer(other) and _is_integer(input)):
         return
@@ -135,10 +135,10 @@ def divisor(operation: str, input, other) -> None:
         raise OpValueError(_call(operation, "other"), seen, rule, "x.float() / y gives inf and nan, or y.clamp(min=1)")
 
 
-def rounded_divisor(operation: str, input, other, rounding_mode) -> None:
+def check_rounded_divisor(operation: str, input, other, rounding_mode) -> None:
     """Raise `OpValueError` if integers are divided by 0, where the quotient is rounded."""
     if rounding_mode is not None:
-        divisor(operation, input, other)
+        check_divisor(operation, input, other)
 
 
 def check_elements(operation: str, x, holds, rule: str, fix: str, whole: bool = False) -> None:
@@ -161,7 +161,7 @@ def _is_probability(part: np.ndarray) -> bool:
     return bool(part.min() >= 0 and part.max() <= 1)  # neither holds of NaN
 
 
-def probabilities(operation: str, input, target) -> None:
+def check_probabilities(operation: str, input, target) -> None:
     """Raise `OpValueError` unless inputs and targets on the CPU are between 0 and 1."""
     fix = "torch.sigmoid(x), or binary_cross_entropy_with_logits(x, target)"
     for name, x in (("input", input), ("target", target)):
@@ -171,7 +171,7 @@ def probabilities(operation: str, input, target) -> None:
         )
 
 
-def observation_weights(operation: str, fweights, aweights) -> None:
+def check_observation_weights(operation: str, fweights, aweights) -> None:
     """Raise `OpValueError` if a weight of an observation, if on the CPU, is negative."""
     for name, x in (("fweights", fweights), ("aweights", aweights)):
         if x is not None:
@@ -179,7 +179,7 @@ def observation_weights(operation: str, fweights, aweights) -> None:
             check_elements(f"{operation}(x, {name}=...)", x, lambda part: bool(part.min() >= 0), rule, f"{name}.abs()")
 
 
-def class_weights(operation: str, input, target, weight, ignore_index) -> None:
+def check_class_weights(operation: str, input, target, weight, ignore_index) -> None:
     """Raise unless every target is a class, or ignored, and the weights are one per class."""
     if isinstance(weight, Tensor) and isinstance(input, Tensor) and input.ndim:
         count = input.shape[1 if input.ndim > 1 else 0]
@@ -188,10 +188,10 @@ def class_weights(operation: str, input, target, weight, ignore_index) -> None:
             raise OpError(
                 _call(operation, "target", "weight"), f"weight {describe(weight)}", rule, "one weight per class"
             )
-    class_numbers(operation, input, target, ignore_index)
+    check_class_targets(operation, input, target, ignore_index)
 
 
-def margin_classes(operation: str, input, target, weight, reduction) -> None:
+def check_multi_margin_loss(operation: str, input, target, weight, reduction) -> None:
     """Raise unless every target is a class, weights are one per class, and the reduction exists."""
     if reduction not in ("mean", "sum", "none"):
         rule = f"{reduction} is not a valid value for reduction"
@@ -208,7 +208,7 @@ def margin_classes(operation: str, input, target, weight, reduction) -> None:
         check_rows(f"{operation}(input, target)", target, input, 1 if input.ndim > 1 else 0, None)
 
 
-def listed_classes(operation: str, input, target) -> None:
+def check_multilabel_targets(operation: str, input, target) -> None:
     """Raise `OpValueError` unless every number of a list of labels is a class, or the -1 that ends it."""
     if isinstance(input, Tensor):
         count = input.shape[-1] if input.ndim else 1
@@ -220,7 +220,7 @@ def listed_classes(operation: str, input, target) -> None:
 # ------------------------------------------------------------------------------------------------------------ options
 
 
-def tolerances(operation: str, rtol, atol) -> None:
+def check_tolerances(operation: str, rtol, atol) -> None:
     """Raise `OpValueError` for a negative tolerance."""
     for name, value in (("rtol", rtol), ("atol", atol)):
         if value < 0:
@@ -228,32 +228,32 @@ def tolerances(operation: str, rtol, atol) -> None:
             raise OpValueError(_call(operation, "y", f"{name}={value}"), f"{name}={value}", rule, f"{name}={-value}")
 
 
-def positive_margin(operation: str, margin) -> None:
+def check_margin(operation: str, margin) -> None:
     """Raise `OpValueError` unless a margin is above 0."""
     if not margin > 0:
         rule = f"margin must be greater than 0, got {margin}"
         raise OpValueError(f"{operation}(...)", f"margin={margin}", rule, "margin=1.0")
 
 
-def positive_lambda(operation: str, lambd) -> None:
+def check_lambda(operation: str, lambd) -> None:
     """Raise `OpValueError` if a threshold is negative."""
     if lambd < 0:
         rule = f"lambda must be greater or equal to 0, but found to be {lambd}"
         raise OpValueError(_call(operation, f"lambd={lambd}"), f"lambd={lambd}", rule, f"lambd={-lambd}")
 
 
-def some_dims(operation: str, dims) -> None:
+def check_dims_given(operation: str, dims) -> None:
     """Raise `OpTypeError` unless a dim is named."""
     if not dims:
         raise OpTypeError(f"{operation}(x)", "no dims", "dims is a required argument", f"{operation}(x, (0,))")
 
 
-def index_in_dim_from_either_end(operation: str, input, dim, index) -> None:
+def check_signed_index(operation: str, input, dim, index) -> None:
     """Raise `OpBoundsError` unless every number of an index names a place in a dim, from either end."""
     check_dim(_call(operation, dim, "index"), index, input, int(dim), negative=True)
 
 
-def indices_along_dim(operation: str, input, indices, dim) -> None:
+def check_dim_or_flat_index(operation: str, input, indices, dim) -> None:
     """Raise `OpBoundsError` unless every number names a place in a dim from either end, or in the flattened tensor."""
     if dim is None:
         check_size(_call(operation, "indices"), indices, input.shape.numel(), 0)
@@ -261,22 +261,22 @@ def indices_along_dim(operation: str, input, indices, dim) -> None:
         check_dim(_call(operation, "indices", dim), indices, input, int(dim), negative=True)
 
 
-def index_of_tuples(operation: str, input, index) -> None:
+def check_nd_index(operation: str, input, index) -> None:
     """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a tensor."""
     check_tuples(_call(operation, "index"), index, tuple(input.shape))
 
 
-def indices_of_tuples(operation: str, tensor, indices) -> None:
+def check_nd_indices(operation: str, tensor, indices) -> None:
     """Raise `OpBoundsError` unless every row of indices names a place in the first dims of a tensor."""
     check_tuples(_call(operation, "indices", "updates"), indices, tuple(tensor.shape))
 
 
-def index_of_tuples_in(operation: str, index, shape) -> None:
+def check_nd_index_in_shape(operation: str, index, shape) -> None:
     """Raise `OpBoundsError` unless every row of an index names a place in the first dims of a shape."""
     check_tuples(f"{operation}(index, update, shape)", index, tuple(shape))
 
 
-def enough_elements(operation: str, input, mask, source) -> None:
+def check_masked_source(operation: str, input, mask, source) -> None:
     """Raise `OpError` if a mask on the CPU, broadcast to the tensor, takes more elements than there are."""
     own = tuple(input.shape)
     shape = own if operation.startswith("x.") else np.broadcast_shapes(own, mask.shape)
@@ -293,40 +293,40 @@ def enough_elements(operation: str, input, mask, source) -> None:
         )
 
 
-def size_is_natural(operation: str, size) -> None:
+def check_nonnegative_size(operation: str, size) -> None:
     """Raise `OpError` if a size is negative."""
     if size < 0:
         rule = f"{operation}: 'size' must be an non-negative integer"
         raise OpError(f"{operation}(size={size})", str(size), rule, "size=1")
 
 
-def class_numbers(operation: str, input, target, ignore_index) -> None:
+def check_class_targets(operation: str, input, target, ignore_index) -> None:
     """Raise `OpIndexError` unless every target is a class of logits (C,) or (N, C, ...), or is `ignore_index`."""
     dim = 1 if isinstance(input, Tensor) and input.ndim > 1 else 0
     check_rows(f"{operation}(input, target)", target, input, dim, ignore_index)
 
 
-def linear_class_numbers(operation: str, linear_weight, target, ignore_index) -> None:
+def check_linear_class_targets(operation: str, linear_weight, target, ignore_index) -> None:
     """Raise `OpIndexError` unless every target is a row of weights (C, D), or is `ignore_index`."""
     ignored = -100 if ignore_index is None else ignore_index
     check_rows(f"{operation}(input, linear_weight, target)", target, linear_weight, 0, ignored)
 
 
-def depth_is_classes(operation: str, logits, depth) -> None:
+def check_depth(operation: str, logits, depth) -> None:
     """Raise `OpError` unless OneFlow's `depth` is the number of classes, where it is given."""
     if depth is not None and depth != logits.shape[-1]:
         seen, rule = f"logits with {logits.shape[-1]} classes", "depth is the number of classes"
         raise OpError(f"{operation}(depth={depth})", seen, rule, "leave depth out")
 
 
-def floating_maps(operation: str, theta) -> None:
+def check_affine_maps(operation: str, theta) -> None:
     """Raise `OpValueError` unless affine maps are of floats."""
     if not theta.dtype.is_floating_point:
         rule = "Expected theta to have floating point type"
         raise OpValueError(f"{operation}(theta, size)", f"theta of {theta.dtype.name}", rule, "theta.float()")
 
 
-def distance_mode(operation: str, compute_mode) -> None:
+def check_compute_mode(operation: str, compute_mode) -> None:
     """Raise `OpValueError` for a way to compute distances that PyTorch has not; all that it has give the same here."""
     known = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
     if compute_mode not in (None, 0, 1, 2, *known):
@@ -334,7 +334,7 @@ def distance_mode(operation: str, compute_mode) -> None:
         raise OpValueError(f"{operation}(compute_mode={compute_mode!r})", repr(compute_mode), rule, "leave it out")
 
 
-def pivots_of_rows(operation: str, LU, pivots) -> None:
+def check_pivots(operation: str, LU, pivots) -> None:
     """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
     if isinstance(LU, Tensor) and LU.ndim > 1:
         most = LU.shape[-2]
@@ -343,13 +343,13 @@ def pivots_of_rows(operation: str, LU, pivots) -> None:
         check_elements(f"{operation}(LU, pivots)", pivots, holds, rule, "the LU and pivots of one lu_factor(A)")
 
 
-def unpacked_pivots(operation: str, LU_data, LU_pivots, unpack_pivots) -> None:
+def check_unpacked_pivots(operation: str, LU_data, LU_pivots, unpack_pivots) -> None:
     """Raise `OpValueError` unless pivots that are at hand name rows, counted from 1."""
     if unpack_pivots:
-        pivots_of_rows(operation, LU_data, LU_pivots)
+        check_pivots(operation, LU_data, LU_pivots)
 
 
-def pivoting(operation: str, pivot) -> None:
+def check_pivoting(operation: str, pivot) -> None:
     """Raise `OpError` for an LU factorisation without pivoting."""
     if not pivot:
         rule = "LU without pivoting is not implemented on the CPU, and not here"
@@ -370,26 +370,26 @@ def resolve_reduction(size_average: bool | str | None, reduce: bool | None, redu
     return "sum" if size_average is False else "mean"
 
 
-def finite_matrices(operation: str, A) -> None:
+def check_finite_matrices(operation: str, A) -> None:
     """Raise `LinAlgError` for a matrix with NaN or inf, which has no eigenvalues."""
     _check_matrices(operation, A, np.isfinite, "input tensor should not contain infs or NaNs")
 
 
-def matrices_without_nan(operation: str, A) -> None:
+def check_matrices_without_nan(operation: str, A) -> None:
     """Raise `LinAlgError` for a matrix with NaN, which has no singular values."""
     rule = "The algorithm failed to converge because the input matrix contained non-finite values"
     _check_matrices(operation, A, lambda part: ~np.isnan(part), rule)
 
 
-def spectral_norm(operation: str, A, ord) -> None:
+def check_matrix_norm(operation: str, A, ord) -> None:
     """Raise `LinAlgError` for a matrix with NaN if the norm is one of singular values."""
     if ord in (2, -2, "nuc"):
-        matrices_without_nan(operation, A)
+        check_matrices_without_nan(operation, A)
 
 
-def condition_number(operation: str, A, p) -> None:
+def check_condition_number(operation: str, A, p) -> None:
     """Raise `LinAlgError` for a matrix with NaN if the norm is one of singular values."""
-    spectral_norm(operation, A, 2 if p is None else p)
+    check_matrix_norm(operation, A, 2 if p is None else p)
 
 
 def _check_matrices(operation: str, matrices, legal, rule: str) -> None:

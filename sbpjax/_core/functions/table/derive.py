@@ -1,6 +1,6 @@
 """Code generation for rows of the table: writes the source of each function from the call form and compiles it.
 
-    op("gather(input, dim, index, sparse_grad=False)", gather.gather, ignores="sparse_grad", check="index_in_dim")
+    op("gather(input, dim, index, sparse_grad=False)", gather.gather, ignores="sparse_grad", check="check_index")
 
 gives, since ``gather.gather(x, index, /, dim: int)`` has two tensors and one attribute,
 
@@ -18,7 +18,6 @@ import __future__
 
 import ast
 import functools
-import importlib
 import inspect
 import os
 from collections import namedtuple
@@ -34,9 +33,9 @@ from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax._core.tensor.storage.inplace import inplace as write_into
 
-from . import oneflow_dtypes, texts
+from . import checks, results, texts
 from .channels import channels
-from .checks import NUMBERS, no_number, resolve_reduction
+from .checks import NUMBERS, raise_for_number, resolve_reduction
 from .public import public
 from .row import FN, NN, Row
 
@@ -265,7 +264,7 @@ class Form:
             here = [first, *others] if row.numbers != "other" else [first]
             which = " or " if row.numbers == "one" else " and "
             are = which.join(f"{t}.__class__ not in _NUMBERS" for t in here)
-            lines.append(f"{are} or _no_number({row.name!r}, {tuple(self.tensors)}, ({first}, {others[0]}))")
+            lines.append(f"{are} or _raise_for_number({row.name!r}, {tuple(self.tensors)}, ({first}, {others[0]}))")
         if row.check:
             requested = f"x.{row.name}_" if kind.startswith("inplace") else row.name
             wanted = inspect.signature(_check_of(row)).parameters
@@ -328,17 +327,17 @@ class Form:
             "_fn": fn, "_op": None if defaults is None else op_of(fn, defaults), "_op_of": op_of, "_run": dispatch.run,
             "_hashable": hashable, "_number": _number, "_several": _hashable_value, "_dtype": dtypes.as_np_dtype,
             "_write_into": write_into, "_into_out": into_out, "_listed": list_tensors, "_spread": _unpack_sequence,
-            "_reduced_by": resolve_reduction, "_NUMBERS": NUMBERS, "_no_number": no_number, "Tensor": Tensor,
-            "Sequence": Sequence, "__name__": __name__, **self.defaults,
+            "_reduced_by": resolve_reduction, "_NUMBERS": NUMBERS, "_raise_for_number": raise_for_number,
+            "Tensor": Tensor, "Sequence": Sequence, "__name__": __name__, **self.defaults,
         }  # fmt: skip
         if row.check:
             space["_check"] = _check_of(row)
         if row.fails:
-            space["_fails"] = getattr(importlib.import_module("sbpjax._core.functions.table.failures"), row.fails)
+            space["_fails"] = getattr(results, row.fails)
         if row.result:
             space["_Result"] = _named_tuple(row)
         if row.oneflow_dtype:
-            space["_oneflow_dtype"] = getattr(oneflow_dtypes, row.oneflow_dtype)
+            space["_oneflow_dtype"] = getattr(results, row.oneflow_dtype)
         return space
 
 
@@ -350,7 +349,7 @@ def _format_type(annotation: Any) -> str:
 
 
 def _check_of(row: Row) -> Callable:
-    return getattr(importlib.import_module("sbpjax._core.functions.table.checks"), row.check)
+    return getattr(checks, row.check)
 
 
 def _unpack_sequence(values: tuple) -> tuple:

@@ -22,9 +22,16 @@ from sbpjax._core.tensor.calls.argument_errors import (
     retry_with_plain_values,
     with_argument_errors,
 )
-from sbpjax._core.tensor.calls.argument_names import NOTHING, REST, rename_arguments
+from sbpjax._core.tensor.calls.argument_names import (
+    FORMS,
+    NOTHING,
+    REST,
+    are_flags,
+    oneflow_parameter_order,
+    parse_form,
+    rename_arguments,
+)
 from sbpjax._core.tensor.calls.binding import into_out
-from sbpjax._core.tensor.calls.oneflow_arguments import FORMS, are_flags, oneflow_parameter_order, parse_form
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.plain_values import to_python_value
 from sbpjax.errors import OpError

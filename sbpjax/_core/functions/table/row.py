@@ -30,15 +30,15 @@ class Row:
         call: of an alias, the expression that it evaluates.
         text: the docstring, where the op's serves several rows.
         fixed: attributes of the op that the form does not name.
-        fails: a function of `_core.functions.table.failures`, which raises where the op's last result reports a
+        fails: a function of `_core.functions.table.results`, which raises where the op's last result reports a
             failure; with `check_errors` in the form only if that is true. Without ``info`` in `result` it is left out.
         names: other names of arguments, as `_core.tensor.calls.argument_names.renamed` takes them.
-        oneflow: the form in OneFlow, where it differs; see `_core.tensor.calls.oneflow_arguments`.
+        oneflow: the form in OneFlow, where it differs; see `_core.tensor.calls.argument_names`.
         ignores: arguments of the form without effect here; `size_average` and `reduce` change the reduction.
         check: a function of `_core.functions.table.checks` that checks the arguments first.
         numbers: which of two tensors may be numbers: none by default, ``other`` the second, ``one`` either, ``all``.
         result: the fields of the named tuple that is returned.
-        oneflow_dtype: a function of `_core.functions.table.oneflow_dtypes` for the result, under OneFlow's name.
+        oneflow_dtype: a function of `_core.functions.table.results` for the result, under OneFlow's name.
         out: which of `FN` and `NN` take ``out=``; True is `FN`, and PyTorch has few of the other kind.
         exact_out: whether ``out=`` has the dtype of the result, instead of one that it can be cast to.
         inplace: which of `FN` and `NN` take ``inplace=``; functions of two tensors do, by name.

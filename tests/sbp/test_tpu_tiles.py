@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from sbpjax._core.compiler import hlo
 from sbpjax.sbp.conversion_steps import MeshPosition, _scatter_sum, make_step
 from sbpjax.sbp.placement import placement
-from sbpjax.sbp.scattered_shards import has_partial_tiles, keeps_shape, lowers_to_all_reduce, sent_shape
+from sbpjax.sbp.tpu_tiles import has_partial_tiles, keeps_shape, lowers_to_all_reduce, sent_shape
 
 SHAPES = [(8,), (4096,), (8, 6), (6, 8), (4, 1024), (2, 8, 6), (8, 2, 6), (2, 6, 8), (2, 3, 8, 5)]
 
