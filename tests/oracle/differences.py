@@ -88,26 +88,27 @@ SIGNATURES = (
     ),
     Difference(
         "equally cheap, reduced",
-        "Both move as many bytes. OneFlow's result is partial_sum on some axis and still has to be reduced; sbpjax's "
-        "is split or broadcast there.",
+        "Both move the same number of bytes. OneFlow's result is partial_sum on some axis and still has to be "
+        "reduced; sbpjax's is split or broadcast there.",
         lambda o: o.kind == TIE and any(t == -2 for _, t in _differing(o)),
     ),
     Difference(
         "equally cheap, kept partial",
-        "Both move as many bytes. The result stays partial_sum, which takes fewer conversions than OneFlow's layout.",
+        "Both move the same number of bytes. The result stays partial_sum, which takes fewer conversions than "
+        "OneFlow's layout.",
         lambda o: o.kind == TIE and any(m == -2 for m, _ in _differing(o)),
     ),
     Difference(
         "equally cheap, another dim",
-        "Both move as many bytes, but they split different dims of the result. sbpjax prefers fewer conversions, then "
-        "more divided work, then the order of its table, which may differ from OneFlow's for ops of several "
-        "primitives.",
+        "Both move the same number of bytes, but they split different dims of the result. sbpjax prefers fewer "
+        "conversions, then more divided work, then the order of its table, which may differ from OneFlow's for ops of "
+        "several primitives.",
         lambda o: o.kind == TIE and all(m >= 0 and t >= 0 for m, t in _differing(o)),
     ),
     Difference(
         "equally cheap, divided or not",
-        "Both move as many bytes, but on some axis, one result is broadcast and the other split. sbpjax prefers fewer "
-        "conversions, then more divided work.",
+        "Both move the same number of bytes, but on some axis, one result is broadcast and the other split. sbpjax "
+        "prefers fewer conversions, then more divided work.",
         lambda o: o.kind == TIE and all(m != -2 and t != -2 for m, t in _differing(o)),
     ),
 )
@@ -139,8 +140,8 @@ _ORDER = (
 _NAMES = "dir() shows more names in sbpjax, and no reference to the package itself."
 _ONE_VALUE = (
     "A global tensor has one value, whatever its sbp. OneFlow fills every summand of a partial_sum with the whole "
-    "value, so an arange on four ranks has four times its value. It also casts, tests and norms each summand, and "
-    "computes batch statistics per rank."
+    "value, so an arange on four ranks has four times its value. It also applies casts, tests and norms to each "
+    "summand, and computes batch statistics per rank."
 )
 _RANDOM = (
     "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
@@ -265,7 +266,7 @@ SNIPPETS = (
         ),
     ),
     SnippetDifference(
-        "runs here",
+        "operators of a partial sum",
         "OneFlow has no such operator for a partial_sum and raises an error.",
         "api_behaviour_2",
         ("py_scalar_ops",),

@@ -20,7 +20,7 @@ with all of them. This page is generated from the table in `tests/oracle/differe
 equal nor in a class below fails the tests, as does a class without facts.
 
 The following are always equal: the part of a tensor that each rank holds after `to_global`, for global and local
-sources, except for the order of ranks (see below); the value of every op, wherever OneFlow's is right;
+sources, except for the order of ranks (see below); the value of every op, except where OneFlow's is wrong;
 and the layout of the gradient of a leaf.
 
 For names of arguments, and for the steps of optimizers and schedules where OneFlow and PyTorch differ, see
@@ -28,11 +28,19 @@ For names of arguments, and for the steps of optimizers and schedules where OneF
 
 ## Layouts of results
 
-The output layout is OneFlow's, or strictly cheaper by planned bytes, for 98 % of the recorded signatures on four ranks,
-98 % on two ranks, 99 % with uneven sizes, 96 % on 2 × 2 ranks, and 98 % of those recorded inside graphs, planned as
-traced programs. The planned bytes of OneFlow's choice are the fewest with which any plan of the same
-expression ends in OneFlow's layout. For 1,597 cases, the conversions that OneFlow performed were also recorded:
-sbpjax moves 230 kB where OneFlow moved 445 kB, fewer bytes in 705 cases and more in 2.
+This table gives the share of recorded signatures for which the output layout is OneFlow's, or strictly cheaper by
+planned bytes. For OneFlow's layout, the planned bytes are those of the cheapest plan that ends in this layout.
+
+| signatures | share |
+|---|---|
+| on four ranks | 98 % |
+| on two ranks | 98 % |
+| with uneven sizes | 99 % |
+| on 2 × 2 ranks | 96 % |
+| inside graphs, planned as traced programs | 98 % |
+
+For 1,597 cases, the conversions that OneFlow performed were also recorded. sbpjax moves 230 kB where OneFlow moved 445
+kB: fewer bytes in 705 cases, and more in 2.
 
 The differences, by class:
 """
@@ -62,7 +70,7 @@ In semantics, dtypes and errors of single ops, sbpjax follows PyTorch; the tests
 Errors and checks:
 
 - `x.numpy()` of a tensor that requires grad returns its value, as in OneFlow (`numpy_grad`). It is a copy, so writing
-  to it cannot bypass the tape, which is what PyTorch's error prevents.
+  to it cannot bypass the tape. PyTorch raises an error to prevent this.
 - If `load_state_dict` or `masked_scatter_` raises an error, it has written nothing; PyTorch has written some entries.
 - `load_state_dict` loads local tensors into local tensors and global tensors into global tensors, as in OneFlow.
 - Indices and class numbers may be int32 wherever they may be int64, as in OneFlow; some of PyTorch's ops reject int32.
@@ -122,8 +130,8 @@ Graphs, optimizers and modules:
   the capacity raises an error, or replaces a row by the rule of `evict`; snapshots have their own format.
 - `SequentialLR` starts each of its schedules at 0, as in PyTorch; OneFlow uses one step count for all
   (`interval_rescaling=False`). `PolynomialLR` has PyTorch's arguments, `total_iters` and `power`; OneFlow's must be
-  passed by name. A schedule of factors continues from a rate that something else has written, as in PyTorch; OneFlow's
-  overwrites it.
+  passed by name. A schedule that multiplies the rate continues from a rate that something else has written, as in
+  PyTorch; OneFlow's overwrites it.
 - `F.gumbel_softmax`, `F.pad`, the losses and the pooling layers take PyTorch's arguments in PyTorch's order, where
   OneFlow's differ. Batch normalisation has one kind of statistics, those of the logical batch.
 - A sparse gradient is a `RowGrad`, with `ids` and `rows`, not a sparse tensor. An optimizer without sparse updates
@@ -139,11 +147,11 @@ Autograd, compilation and aliases:
 - A hook on a view that is later written in place is called, with the gradient of the view before the write, as it is
   for other tensors. In PyTorch, writing to a view disables its earlier hooks.
 - Under the alias `torch`, names without a counterpart (sparse and nested tensors, storages, quantised layers,
-  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported, subclassed and used
-  in `isinstance`, which is False. Calling one raises `NotInJaxError`, which names a replacement. Therefore
+  PyTorch's sharded tensors, `torch.export`, `torch.onnx`) can be imported and subclassed, and `isinstance` with
+  them is False. Calling one raises `NotInJaxError`, which names a replacement. Therefore
   `hasattr(torch, "sparse_coo_tensor")` is True. `torch.multiprocessing` sends tensors by value.
-- `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on their arguments: layouts share
-  the devices, not copies of a module.
+- `torch.nn.parallel.scatter`, `replicate` and `parallel_apply` work in one process on their arguments, because layouts,
+  not copies of a module, divide work over devices.
 - Tensors of tensors (`tensor_buffer`) do not exist: `NotInJaxError` suggests a list.
 """
 
