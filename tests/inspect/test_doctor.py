@@ -1,5 +1,7 @@
 """Doctor: each finding is a row, and what is wrong is marked and says how to mend it."""
 
+from pathlib import PurePosixPath
+
 import pytest
 
 from sbpjax._core.inspect import doctor
@@ -34,19 +36,47 @@ def test_absent_package_is_bad_and_absent_extra_is_not(monkeypatch):
     ids=["hangs", "raises", "aborts"],
 )
 def test_devices_that_fail_are_a_row(program, state, text, monkeypatch):
+    monkeypatch.setattr(doctor, "EXTRAS", ())
     monkeypatch.setattr(doctor, "_LIST_DEVICES", program)
     row = rows_of(devices_s=0.5 if "sleep" in program else 60)["devices"]
     assert row.state == state and text in row.text
 
 
 def test_silent_driver_is_reported_while_it_is_awaited(monkeypatch):
+    monkeypatch.setattr(doctor, "EXTRAS", ())
     monkeypatch.setattr(doctor, "_LIST_DEVICES", "import time; time.sleep(60)")
     monkeypatch.setattr(doctor, "_REPORT_S", 0.2)
     states = [row.state for row in doctor.findings(devices_s=0.7) if row.subject == "devices"]
     assert states[0] == "..." and states[-1] == "BAD"
 
 
+@pytest.mark.parametrize(
+    "requirement, program, state, text",
+    [
+        ("numpy>=2.0", "import numpy", "ok", "numpy 2."),
+        ("numpy>=99", "import numpy", "BAD", "too old: pip install"),
+        ("numpy>=2.0", "raise OSError('no libcudart.so.12')", "BAD", "cannot be loaded (OSError: no libcudart.so.12)"),
+        ("numpy>=2.0", "import os; os.abort()", "BAD", "cannot be loaded (exit code -6)"),
+    ],
+    ids=["loads", "old", "raises", "aborts"],
+)
+def test_an_extra_is_ok_if_it_can_be_loaded(requirement, program, state, text, monkeypatch):
+    monkeypatch.setattr(doctor, "packages_of", lambda extra: [requirement])
+    monkeypatch.setattr(doctor, "_LOAD", {"cuda12": program})
+    (row,) = doctor._extra("cuda12", 60.0)
+    assert row.subject == "cuda12" and row.state == state and text in row.text
+
+
+def test_packages_of_a_namespace_are_imported_by_their_whole_name(monkeypatch):
+    files = [
+        PurePosixPath(name) for name in ("jax_plugins/xla_cuda12/__init__.py", "jax_plugins/xla_cuda12/a/__init__.py")
+    ]
+    monkeypatch.setattr(doctor.metadata, "files", lambda name: files)
+    assert doctor._modules("jax-cuda12-pjrt") == ["jax_plugins.xla_cuda12"]
+
+
 def test_folder_that_cannot_be_written_is_bad(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "EXTRAS", ())
     monkeypatch.setattr(doctor, "_devices", lambda limit_s: iter(()))
     monkeypatch.setenv("SBPJAX_CACHE_DIR", str(tmp_path / "cache"))
     assert rows_of()["cache"].state == "ok"
@@ -56,6 +86,7 @@ def test_folder_that_cannot_be_written_is_bad(tmp_path, monkeypatch):
 
 
 def test_secrets_are_not_printed(monkeypatch):
+    monkeypatch.setattr(doctor, "EXTRAS", ())
     monkeypatch.setattr(doctor, "_devices", lambda limit_s: iter(()))
     monkeypatch.setenv("SBPJAX_SERVING_TOKEN", "abc123")
     texts = [row.text for row in doctor.findings() if row.subject == "variable"]

@@ -1,8 +1,9 @@
-"""``python -m sbpjax doctor``: versions, devices, cache folder, ports, and which extras are installed.
+"""``python -m sbpjax doctor``: versions, devices, cache folder, ports, and which extras can be loaded.
 
-Each row is a fact, marked ``ok``, ``-`` (optional, not installed) or ``BAD``, with the command that mends it. The
-devices are looked up in a process of their own: a driver that hangs or aborts becomes a row instead of ending the
-command.
+Each row is a fact, marked ``ok``, ``-`` (optional, not installed) or ``BAD``, with the command that mends it. Devices
+are listed and the packages of extras imported in processes of their own: a driver that hangs or aborts becomes a row
+instead of ending the command. An extra is ``ok`` if its packages are new enough and can be imported, CUDA's if the
+plugin loads CUDA's libraries, and that of compilers if they make a topology.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from importlib import metadata
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from sbpjax._core.runtime.host_limits import cores, free_bytes
 from sbpjax._core.serialization import cache_folder
 
 REQUIRED = ("jax", "jaxlib", "flax", "optax", "numpy", "ml-dtypes")
-EXTRAS = ("train", "vision", "onnx", "openvino", "iree", "serve", "parquet", "cuda12", "cuda13", "tpu", "aot")
+EXTRAS = tuple("demo train vision onnx openvino int8 iree serve parquet cuda12 cuda13 tpu aot".split())
 _DEVICES_S = 60.0
 _REPORT_S = 10.0
 _LIST_DEVICES = """
@@ -33,6 +34,15 @@ import collections, jax
 kinds = collections.Counter((d.platform, d.device_kind) for d in jax.devices())
 print("; ".join(f"{n} x {platform} ({kind})" for (platform, kind), n in kinds.items()))
 """
+
+
+# Of an extra, if importing its packages is not enough. JAX does not start CUDA or a TPU compiler when it is imported.
+_LOAD = {
+    **{f"cuda{n}": f"import os; os.environ['JAX_PLATFORMS'] = 'cuda'; "
+       f"from jax_plugins import xla_cuda{n} as plugin; plugin.initialize()" for n in (12, 13)},
+    "tpu": "import ctypes, libtpu; ctypes.CDLL(libtpu.get_library_path())",
+    "aot": "from sbpjax.sbp.topology import devices; devices('v5p:2x2x1'); devices('h100:8')",
+}  # fmt: skip
 
 
 class Row(NamedTuple):
@@ -60,7 +70,7 @@ def findings(devices_s: float = _DEVICES_S) -> Iterator[Row]:
     yield _cache()
     yield _port()
     for extra in EXTRAS:
-        yield _extra(extra)
+        yield from _extra(extra, devices_s)
     for name in sorted(os.environ):
         if name.startswith("SBPJAX_") or name in ("XLA_FLAGS", "JAX_PLATFORMS", "MASTER_ADDR", "RANK", "WORLD_SIZE"):
             secret = re.search("TOKEN|SECRET|KEY", name) is not None
@@ -75,29 +85,44 @@ def _package(name: str) -> Row:
 
 
 def _devices(limit_s: float) -> Iterator[Row]:
-    lookup = subprocess.Popen(
-        [sys.executable, "-c", _LIST_DEVICES], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    code, output, errors = yield from _run("devices", _LIST_DEVICES, limit_s)
+    if code is None:
+        text = f"no answer within {limit_s:g} s: another process may hold them; JAX_PLATFORMS=cpu does without"
+        yield Row("devices", "BAD", text)
+    elif code:
+        yield Row("devices", "BAD", _last_line(errors, code))
+    else:
+        yield Row("devices", "ok", output.strip())
+
+
+def _run(subject: str, program: str, limit_s: float) -> Generator[Row, None, tuple[int | None, str, str]]:
+    """Run a program in a process, yield a row every `_REPORT_S` seconds, and return its exit code, stdout and stderr.
+
+    Args:
+        subject: of the rows.
+        program: its text.
+        limit_s: seconds after which it is killed; the code is then None.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     begin = time.monotonic()
     while True:
         left = limit_s - (time.monotonic() - begin)
         try:
-            output, errors = lookup.communicate(timeout=max(min(_REPORT_S, left), 0.0))
-            break
+            output, errors = process.communicate(timeout=max(min(_REPORT_S, left), 0.0))
+            return process.returncode, output, errors
         except subprocess.TimeoutExpired:
             if left > 0:
-                yield Row("devices", "...", f"no answer yet after {time.monotonic() - begin:.0f} s")
+                yield Row(subject, "...", f"no answer yet after {time.monotonic() - begin:.0f} s")
                 continue
-            lookup.kill()
-            lookup.communicate()
-            text = f"no answer within {limit_s:g} s: another process may hold them; JAX_PLATFORMS=cpu does without"
-            yield Row("devices", "BAD", text)
-            return
-    if lookup.returncode:
-        last = errors.strip().splitlines()[-1:] or [f"exit code {lookup.returncode}"]
-        yield Row("devices", "BAD", last[0][:300])
-    else:
-        yield Row("devices", "ok", output.strip())
+            process.kill()
+            process.communicate()
+            return None, "", ""
+
+
+def _last_line(errors: str, code: int) -> str:
+    return (errors.strip().splitlines()[-1:] or [f"exit code {code}"])[0][:300]
 
 
 def _cache() -> Row:
@@ -123,11 +148,24 @@ def _port() -> Row:
     return Row("port", "ok", "29500, the launcher's, is free")
 
 
-def _extra(extra: str) -> Row:
-    absent = [name for name in map(_distribution, packages_of(extra)) if not _is_installed(name)]
+def _extra(extra: str, limit_s: float) -> Iterator[Row]:
+    found = [(_distribution(requirement), requirement) for requirement in packages_of(extra)]
+    absent = [name for name, _ in found if _version(name) is None]
     if absent:
-        return Row(extra, "-", f"{', '.join(absent)} not installed: {pip_install(extra)}")
-    return Row(extra, "ok", "extra installed")
+        yield Row(extra, "-", f"{', '.join(absent)} not installed: {pip_install(extra)}")
+        return
+    old = [f"{name} {_version(name)}" for name, requirement in found if _is_older(_version(name), requirement)]
+    if old:
+        yield Row(extra, "BAD", f"{', '.join(old)} too old: {pip_install(extra)}")
+        return
+    modules = sorted({module for name, _ in found for module in _modules(name)})
+    imports = "".join(f"import {module}\n" for module in modules)
+    code, _, errors = yield from _run(extra, _LOAD.get(extra, imports), limit_s)
+    if code == 0:
+        yield Row(extra, "ok", ", ".join(dict.fromkeys(f"{name} {_version(name)}" for name, _ in found)))
+        return
+    seen = f"no answer within {limit_s:g} s" if code is None else _last_line(errors, code)
+    yield Row(extra, "BAD", f"installed, but cannot be loaded ({seen}): {pip_install(extra)}")
 
 
 def _distribution(requirement: str) -> str:
@@ -138,12 +176,28 @@ def _distribution(requirement: str) -> str:
     return "libtpu" if requirement.startswith("jax[tpu]") else re.split(r"[\[<>=~! ]", requirement)[0]
 
 
-def _is_installed(name: str) -> bool:
+def _version(name: str) -> str | None:
     try:
-        metadata.version(name)
+        return metadata.version(name)
     except (metadata.PackageNotFoundError, ValueError):
-        return False
-    return True
+        return None
+
+
+def _is_older(version: str | None, requirement: str) -> bool:
+    """Return whether a version is below that of a requirement ``name>=version``."""
+    least = re.match(r"[\w.-]+>=([\d.]+)", requirement)
+    return least is not None and version is not None and _numbers(version) < _numbers(least[1])
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.match(r"[\d.]*", version)[0].split(".") if part]  # type: ignore[index]
+
+
+def _modules(name: str) -> list[str]:
+    """Return the packages that a distribution installs, those inside a namespace by their whole name."""
+    folders = [file.parent for file in metadata.files(name) or () if file.name == "__init__.py"]
+    depth = min((len(folder.parts) for folder in folders), default=0)
+    return [".".join(folder.parts) for folder in folders if len(folder.parts) == depth]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
