@@ -25,6 +25,8 @@ from sbpjax._core.jax_private import (
     abstract_mesh_context,
     device_context,
     eval_context,
+    eval_trace,
+    trace_of_thread,
     trace_state_clean,
     unset,
     with_cache_miss,
@@ -119,7 +121,7 @@ def hide_mesh(function: _F) -> _F:
 
     @functools.wraps(function)
     def hidden(*args, **options):
-        if _mesh_of_thread() is unset or not trace_state_clean():
+        if _mesh_of_thread() is unset or trace_of_thread.value is not eval_trace:
             return function(*args, **options)
         with _RestoredMesh():
             _set_mesh(unset)

@@ -5,7 +5,7 @@
 
     in a trace of JAX               the op becomes equations of that program
     few calls so far, on a CPU      NumPy computes it (`evaluator`); C++ keeps nothing, so the next call comes here too
-    else                            it is compiled, and C++ keeps the program
+    else                            it is compiled without the ambient mesh, and C++ keeps the program
     else, of an op of 16 programs   a ``jax.jit`` function of its own, in a table that drops those not used for longest
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import jax
 
-from sbpjax._core.jax_private import ArrayImpl, config, trace_state_clean, with_cache_miss
+from sbpjax._core.jax_private import ArrayImpl, config, eval_trace, trace_of_thread, with_cache_miss
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
@@ -49,15 +49,15 @@ class Misses:
         self._jitted: Any = None
         self._options: dict | None = None
         self.ahead: Any = None
-        self.call = with_cache_miss(self._plain, lambda miss: hide_mesh(self._run))
+        self.call = with_cache_miss(self._plain, lambda miss: self._run)
 
     def _run(self, *arrays: Any) -> tuple:
         """Return the results, what C++ keeps, and whether it asks again at the next call."""
-        if not trace_state_clean():
+        if trace_of_thread.value is not eval_trace:
             # Without compiler options, which a part of a program cannot have.
             return self._plain._cache_miss(*arrays)
         try:
-            kinds = [x.aval if x.__class__ is ArrayImpl else x is not None and jax.typeof(x) for x in arrays]
+            kinds = [x.aval if x.__class__ is ArrayImpl else x is not None and _aval_of(x) for x in arrays]
         except TypeError:  # no array: JAX's error names the argument
             return self._plain._cache_miss(*arrays)
         key = (self._op, config.enable_x64.value, *kinds)
@@ -65,11 +65,17 @@ class Misses:
         if program is None:
             program = _programs.keep(key, self._select(arrays))
         if program.__class__ is EvaluatedProgram:
+            # NumPy reads no mesh, and to hide it takes a tenth of such a call.
             results = program(arrays) if may_evaluate() else None
             if results is not None:
                 if program.calls == program.half:
                     compile_soon(self, list(map(_struct, kinds)))
                 return results, None, True
+        return self._run_compiled(arrays, key, program)
+
+    @hide_mesh
+    def _run_compiled(self, arrays: Sequence, key: tuple, program: Any) -> tuple:
+        if program.__class__ is EvaluatedProgram:
             # A call that cannot be evaluated, as one on another device, does not end the count.
             program = _KEPT if program.calls > 0 else _programs.keep(key, self._compiled())
         if self.ahead is not None:
@@ -78,6 +84,7 @@ class Misses:
             return self.jitted(arrays)._cache_miss(*arrays)
         return program(*arrays), None, True
 
+    @hide_mesh
     @pause_gc()
     def _select(self, arrays: Sequence) -> Any:
         found = evaluator.first_use.program_for(self._op, self._plain, arrays) if may_evaluate() else None
@@ -96,6 +103,9 @@ class Misses:
             options = {} if self._options is None else {"compiler_options": self._options}
             self._jitted = jit_without_mesh(self._function, **options)
         return self._jitted
+
+
+_aval_of = hide_mesh(jax.typeof)  # an aval of a number has the ambient mesh
 
 
 def _struct(aval: Any) -> jax.ShapeDtypeStruct | None:
