@@ -21,6 +21,7 @@ import numpy as np
 from jax.core import Tracer
 
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.dispatch.explicit_axes import explicit_mesh
 from sbpjax._core.tensor.dispatch.traced import constant
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.nodes.node import AccumulateGrad
@@ -147,10 +148,12 @@ def _storage(tensor: Tensor) -> tuple:
 
 
 def example(t: Tensor) -> jax.ShapeDtypeStruct:
-    """Return the abstract value of a tensor in a trace: its logical shape and dtype."""
+    """Return the abstract value of a tensor in a trace: its logical shape and dtype, and a type of explicit axes."""
     layout = t.layout
     if layout is not None and layout.shape is not None:
         return jax.ShapeDtypeStruct(layout.shape, layout.dtype)
     array = payload_metadata(t)
     weak = layout is None and bool(getattr(array, "weak_type", False))
-    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak)
+    typed = isinstance(array, Tracer) and explicit_mesh(array) is not None
+    sharding = array.aval.sharding if typed else None
+    return jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=weak, sharding=sharding)

@@ -253,18 +253,20 @@ class ProgramOp(Op):
     """An op that is a program.
 
     Attributes:
+        is_typed: its types have the explicit axes of the program that it is traced in.
         outs: how many arrays it returns.
         program: the program; it keeps alive the objects that its text names.
     """
 
-    __slots__ = ("outs", "program")
+    __slots__ = ("is_typed", "outs", "program")
 
 
 def _op(closed, operation: str) -> Op:
     """Return the one op of a program; its constants are inputs in front."""
     name = operation.partition("(")[0]
     jaxpr = closed.jaxpr
-    text = f"{name} {[str(v.aval) for v in jaxpr.constvars]} {jaxpr}"
+    is_typed = bool(jax.sharding.get_abstract_mesh().explicit_axes)
+    text = f"{name} {is_typed} {[str(v.aval) for v in jaxpr.constvars]} {jaxpr}"
     found = _PROGRAMS.get(text)
     if found is None:
         if len(_PROGRAMS) >= _MOST:
@@ -277,7 +279,7 @@ def _op(closed, operation: str) -> Op:
 
         program.__name__ = name
         found = _PROGRAMS[text] = ProgramOp(program)
-        found.outs, found.program = len(jaxpr.outvars), plain
+        found.outs, found.program, found.is_typed = len(jaxpr.outvars), plain, is_typed
     return found
 
 

@@ -134,6 +134,36 @@ def test_axis_that_stays_auto(mesh):
     np.testing.assert_allclose(found, np.asarray(a) @ np.asarray(b), rtol=1e-5, atol=1e-5)
 
 
+TRANSFORMS = {
+    "grad": flow.func.grad(lambda x: (x * x).sum()),
+    "grad of what it closes over": lambda x: flow.func.grad(lambda row: (row @ x).sin().sum())(x),
+    "vmap": lambda x: flow.func.vmap(lambda row: (row * x.sum(0)).sum())(x),
+    "vmap of grad": flow.func.vmap(flow.func.grad(lambda row: (row * row).sum())),
+    "jvp": lambda x: flow.func.jvp(flow.exp, (x,), (x,))[1],
+    "vjp": lambda x: flow.func.vjp(flow.exp, x)[1](x)[0],
+    "jacrev": flow.func.jacrev(lambda x: (x * x).sum(1)),
+    "hessian": lambda x: flow.func.hessian(lambda row: (row**3).sum())(x[0]),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_of_sbpjax_under_explicit_axes(mesh, name):
+    """A transform is traced with the types of the program that it is a part of."""
+    a = sharded(mesh, "data", "model")
+    expected = TRANSFORMS[name](flow.from_jax(jnp.asarray(np.asarray(a)))).numpy()
+    np.testing.assert_allclose(jax.jit(of(TRANSFORMS[name]))(a), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_second_gradient_under_explicit_axes(mesh):
+    def second(x):
+        x = x.detach().requires_grad_()
+        (first,) = flow.autograd.grad((x**3).sum(), x, create_graph=True)
+        return flow.autograd.grad((first**2).sum(), x)[0]
+
+    a = sharded(mesh, "data", "model")
+    np.testing.assert_allclose(jax.jit(of(second))(a), 36 * np.asarray(a) ** 3, rtol=1e-5, atol=1e-5)
+
+
 def test_vmap_and_scan_under_explicit_axes(mesh):
     a, w = sharded(mesh, None, "data", None, shape=(3, 8, 8)), sharded(mesh, "model", seed=1)
 

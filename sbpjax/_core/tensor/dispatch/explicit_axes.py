@@ -33,8 +33,8 @@ _planned = LRUCache(most_programs())
 
 def call(op, arrays: Sequence):
     """Return the results of an op's function on arrays of a trace, with types where there are explicit axes."""
-    mesh = next((m for x in arrays if isinstance(x, Tracer) and (m := _explicit_mesh(x)) is not None), None)
-    if mesh is None:
+    mesh = next((m for x in arrays if isinstance(x, Tracer) and (m := explicit_mesh(x)) is not None), None)
+    if mesh is None or op.is_typed:
         return op.traced(*arrays)
     given = [i for i, x in enumerate(arrays) if isinstance(x, _ARRAYS)]
 
@@ -60,7 +60,7 @@ def call(op, arrays: Sequence):
     return jax.sharding.auto_axes(run, axes=names, out_sharding=out_sharding)(*present)
 
 
-def _explicit_mesh(x: Tracer) -> AbstractMesh | None:
+def explicit_mesh(x: Tracer) -> AbstractMesh | None:
     """Return the mesh of a tracer's type if it has explicit axes."""
     sharding = getattr(x.aval, "sharding", None)
     return sharding.mesh if sharding is not None and sharding.mesh.explicit_axes else None

@@ -20,7 +20,7 @@ from sbpjax._core.jax_private import ClosedJaxpr, Var, jaxpr_as_fun, trace_state
 from sbpjax._core.ops.input_checks import RULES, check
 from sbpjax._core.programs.fp32_sums import with_wide_sums
 from sbpjax._core.runtime import sizes
-from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.ambient_mesh import hide_mesh, without_mesh
 from sbpjax._core.runtime.compilation_cache import compile_uncached
 from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
@@ -49,8 +49,10 @@ class Op:
         family: the ops of the same function, see `_core.compiler.eager.evaluator.families`.
         shapes: of an op of one input, the outputs' avals by the input's, see `lazy_views`.
         programs: how many shapes it was compiled for.
+        is_typed: whether it was traced for inputs whose types have explicit axes, see `explicit_axes`.
     """
 
+    is_typed = False
     __slots__ = (
         "bound", "call", "check", "entries", "family", "fn", "misses", "name", "programs", "shapes", "static", "traced",
     )  # fmt: skip
@@ -311,6 +313,7 @@ class Entry:
     def _present(self) -> list[int]:
         return [i for i, s in enumerate(self._structs) if s is not None]
 
+    @without_mesh()  # one that a program of JAX needs first serves others too
     def _trace_forward(self) -> tuple[Sequence, bool]:
         """Trace the op; return the avals of its results, and whether it returns one array."""
         structs = self._structs
@@ -322,7 +325,7 @@ class Entry:
         self._forward, shapes = jax.make_jaxpr(forward, return_shape=True)(*[s for s in structs if s is not None])
         return self._forward.out_avals, not isinstance(shapes, (tuple, list))
 
-    @hide_mesh
+    @without_mesh()
     def _program(self, mask: tuple[int, ...]) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
         """Return the closed jaxpr of the vjp, without dead code, and which of (inputs, cotangents) it reads."""
         if self._forward is None:
