@@ -102,9 +102,9 @@ def is_leaked(tracer: core.Tracer) -> bool:
 def stages_program() -> bool:
     """Return whether JAX stages a program, as under `jax.jit`; ``grad`` and ``vmap`` alone compute at once."""
     trace = core.trace_ctx.trace
-    while (parent := getattr(trace, "parent_trace", None)) is not None:
-        trace = parent
-    return isinstance(trace, DynamicJaxprTrace)
+    while trace is not None and not isinstance(trace, DynamicJaxprTrace):
+        trace = getattr(trace, "parent_trace", None)
+    return trace is not None
 
 
 def register_array_type(kind: type, aval_of, array_of, check_result) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.calls.op_errors import check_leaked
 from sbpjax._core.tensor.storage.payload import is_traced
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State, infos, plain_attributes
@@ -107,6 +108,7 @@ def select_program(graph: Any, call: Call) -> tuple[State, Program]:
             return last.state, last.program
     # Whatever fails below, the next call must not take the fast path to a program of other arguments.
     own.last = None
+    check_leaked(*call.tensors)
     if any(is_traced(t) for t in call.tensors):
         raise GraphError(
             f"{graph.name}(...)",

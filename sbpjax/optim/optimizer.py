@@ -27,16 +27,17 @@ from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.calls.op_errors import check_leaked
 from sbpjax._core.tensor.handle.dtype import float32
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.nodes.node import RemovableHandle
 from sbpjax._core.tensor.storage.exchange import Run, exchange
-from sbpjax._core.tensor.storage.payload import requires_grad
+from sbpjax._core.tensor.storage.payload import is_traced, requires_grad
 from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, States, changes
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad, dense, request_row_gradient, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
-from sbpjax.errors import ModuleMethodError, warn
+from sbpjax.errors import ModuleMethodError, OpError, warn
 from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.fast_path import FastUpdate, Update
@@ -294,8 +295,12 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        with no_grad():
-            self._update()
+        try:
+            with no_grad():
+                self._update()
+        except Exception:
+            self._check_traced()
+            raise
         for hook in self._hooks_after():
             hook(self, (closure,), {})
         return loss
@@ -322,6 +327,19 @@ class Optimizer:
             runs += run.update_of(buckets, [job._replace(numbers=n) for job, n in zip(jobs, numbers)], self._skip)
         exchange(*runs)
         self._repeat.keep(mark, updated, updates)
+
+    def _check_traced(self) -> None:
+        """Raise for a gradient of a trace where the parameter is outside of it."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if is_traced(p.grad) and not is_traced(p):
+                    check_leaked(p.grad)
+                    raise OpError(
+                        f"{type(self).__name__}.step() inside a program of JAX",
+                        f"{p.dtype.name}{list(p.shape)}, a parameter that the program closes over",
+                        "a program of JAX changes only what it makes; it returns new parameters",
+                        "sbpjax.compile(step, state=(model, optimizer)), or nn.to_pure(model) and optax",
+                    )
 
     def _gather_updates(self) -> list[Update]:
         """Return the programs of a step: one per place, over the buckets of parameters with the same rule."""

@@ -303,7 +303,14 @@ def full_like(param: Tensor, value: float, dtype: Any = None) -> Tensor:
         return out
     if param.is_global or param.is_meta:
         return likes.full_like(param.detach(), value, dtype=dtype or param.dtype)
-    return wrap(put_like(np.full(param.shape, value, (dtype or param.dtype).np), payload(param)))
+    return _local_full(param, param.shape, value, dtype or param.dtype)
+
+
+def _local_full(param: Tensor, shape: Sequence[int], value: float, dtype: Any) -> Tensor:
+    """Return a local tensor of one value on the parameter's device; of a traced parameter a constant of its program."""
+    if is_traced(param):
+        return creation.full(shape, value, dtype=dtype)
+    return wrap(put_like(np.full(shape, value, dtype.np), payload(param)))
 
 
 def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
@@ -315,7 +322,7 @@ def full(param: Tensor, shape: tuple[int, ...], value: float) -> Tensor:
             return creation.full(shape, value, dtype=dtype, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full(shape, value, dtype=dtype, device="meta")
-    return wrap(put_like(np.full(shape, value, dtype.np), payload(param)))
+    return _local_full(param, shape, value, dtype)
 
 
 def statistics_dtype(param: Tensor) -> Any:
@@ -341,7 +348,7 @@ def new_step(param: Tensor, value: int) -> Tensor:
             return creation.full((), value, dtype=dtypes.int64, placement=param.placement, sbp=sbp)
     if param.is_meta:
         return creation.full((), value, dtype=dtypes.int64, device="meta")
-    return wrap(put_like(np.asarray(value, np.int64), payload(param)))
+    return _local_full(param, (), value, dtypes.int64)
 
 
 def has_same_placement(tensor: Tensor, param: Tensor) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.tensor.calls.op_errors import check_leaked
 from sbpjax._core.tensor.handle.tensor import Tensor
 from sbpjax.errors import CheckpointError
 
@@ -31,6 +32,7 @@ def pack(state: Any) -> tuple[Any, dict[str, Any]]:
 
     Raises:
         CheckpointError: a value is of a class that is not stored; the text names it.
+        OpError: a tensor is of a trace of JAX that is over.
     """
     found: dict[str, Any] = {}
     try:
@@ -58,6 +60,8 @@ def _pack(value: Any, name: str, found: dict[str, Any]) -> Any:
         leaf = "tensor" if isinstance(value, Tensor) else "array"
         if leaf == "array":
             codec.dtype_name(value.dtype)  # it raises for arrays of objects
+        else:
+            check_leaked(value)
         name = _free(name, found)
         found[name] = value
         return {"": leaf, "name": name}

@@ -21,11 +21,13 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.tensor import Tensor
+from sbpjax._core.tensor.calls.op_errors import check_leaked
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax._core.tensor.storage.payload import payloads
+from sbpjax._core.tensor.storage.payload import is_traced, payloads
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
@@ -77,6 +79,8 @@ class Compiled:
     @hide_mesh
     def __call__(self, *args, **kwargs):
         """Run the program for these arguments; trace and compile it first if they are of a new signature."""
+        if not trace_state_clean() and any(is_traced(t) for t in Call(args, kwargs).tensors):
+            return self._fn(*args, **kwargs)  # part of a program that is being traced
         if self._dynamic is None:
             return self._run(*args, **kwargs)
         name = f"compile({getattr(self._fn, '__name__', type(self._fn).__name__)})"
@@ -124,6 +128,7 @@ class Compiled:
     @hide_mesh
     def _prepare_call(self, args, kwargs) -> tuple[State, Call, Program]:
         call = Call(args, kwargs)
+        check_leaked(*call.tensors)
         for attempt in range(MOST_ATTEMPTS):
             state = State(self._owners, attempt)
             with contextlib.suppress(Recaptured):

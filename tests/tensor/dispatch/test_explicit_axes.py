@@ -10,7 +10,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import sbpjax as flow
-from sbpjax import nn, sbp
+from sbpjax import nn, optim, sbp
 from sbpjax.errors import MixedTensorError, OpError, SbpError
 
 NAMES = ("data", "model")
@@ -238,6 +238,52 @@ def test_global_tensor_that_a_program_closes_over(any_mesh, ambient, given):
     np.testing.assert_array_equal((x + 1).numpy(), np.arange(64, dtype="f").reshape(8, 8) + 1)
 
 
+@pytest.mark.parametrize("types", [AxisType.Auto, AxisType.Explicit])
+def test_global_tensor_of_other_devices_that_a_program_closes_over(any_mesh, types):
+    other = jax.make_mesh((4,), ("x",), axis_types=(types,), devices=jax.devices()[4:])
+    w, a = flow.from_jax(sharded(other, "x")), sharded(any_mesh, "data", seed=1)
+    found = jax.jit(of(lambda x: x @ w))(a)
+    np.testing.assert_allclose(found, np.asarray(a) @ w.numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam, optim.AdamW, optim.Adagrad, optim.LAMB])
+def test_optimizer_of_a_program(any_mesh, make):
+    """A program may make parameters and step them; its results are those of one device."""
+
+    def train(x):
+        weight = nn.Parameter(x.detach())
+        optimizer = make([weight], lr=0.1)
+        for _ in range(2):
+            optimizer.zero_grad()
+            (weight**2).mean().backward()
+            optimizer.step()
+        return weight.detach()
+
+    a = sharded(any_mesh, "data", "model")
+    expected = train(flow.from_jax(jnp.asarray(np.asarray(a))))
+    np.testing.assert_allclose(jax.jit(of(train))(a), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_step_of_parameters_that_a_program_closes_over_is_refused():
+    weight = nn.Parameter(flow.ones(8))
+    optimizer = optim.SGD([weight], lr=0.1)
+
+    def f(a):
+        (flow.from_jax(a) * weight).sum().backward()
+        optimizer.step()
+        return a
+
+    with pytest.raises(OpError, match=r"(?s)SGD.step\(\) inside a program.*closes over.*fix: .*nn.to_pure"):
+        jax.jit(f)(jnp.ones(8))
+    np.testing.assert_array_equal(weight.detach().numpy(), np.ones(8))
+
+
+def test_compiled_function_is_a_part_of_a_program(any_mesh):
+    a = sharded(any_mesh, "data")
+    found = jax.jit(of(flow.compile(lambda x: x @ x)))(a)
+    np.testing.assert_allclose(found, np.asarray(a) @ np.asarray(a), rtol=1e-5, atol=1e-5)
+
+
 def test_uneven_tensor_that_a_program_closes_over(any_mesh):
     x = flow.arange(49.0).reshape(7, 7).to_global(flow.placement(any_mesh), "S0,B")
     found = jax.jit(lambda b: b + (x @ x).sum().to_local().jax() + flow.from_jax(b[0, 0]).jax() * x.sum().item())(
@@ -298,6 +344,9 @@ def test_global_tensors_are_refused_in_shard_map(any_mesh, work):
         lambda x: jnp.sum(x),
         lambda x: jax.jit(jnp.sum)(x),
         lambda x: jax.jit(lambda a: (flow.from_jax(a) + x).jax())(jnp.ones((8, 8))),
+        lambda x: flow.save({"x": x}, "nowhere"),
+        lambda x: flow.compile(lambda y: y + 1)(x),
+        lambda x: Doubled()(x),
     ],
 )
 def test_leaked_tensor_is_named(use):
@@ -306,6 +355,28 @@ def test_leaked_tensor_is_named(use):
         transform(lambda a, leaked=leaked: (leaked.append(flow.from_jax(a).exp()), a)[1])(jnp.ones((8, 8)))
         with pytest.raises(OpError, match=r"(?s)a trace that is over.*seen: float.*fix: .*return x.jax\(\) instead"):
             use(leaked[0])
+
+
+class Doubled(nn.Graph):
+    def build(self, x):
+        return x * 2
+
+
+@pytest.mark.parametrize("transform", [jax.jit, lambda f: jax.grad(lambda a: f(a).sum())], ids=["jit", "grad"])
+@pytest.mark.parametrize("make", [optim.SGD, optim.Adam])
+def test_leaked_gradient_is_named(transform, make):
+    weight = nn.Parameter(flow.ones(8))
+    optimizer, losses = make([weight], lr=0.1), []
+
+    def f(a):
+        losses.append((flow.from_jax(a) * weight).sum())
+        losses[0].backward(retain_graph=True)
+        return a
+
+    transform(f)(jnp.ones(8))
+    for use in (optimizer.step, losses[0].backward):
+        with pytest.raises(OpError, match=r"(?s)a trace that is over.*seen: float.*fix: .*return x.jax\(\) instead"):
+            use()
 
 
 def test_tensor_of_an_outer_trace_is_no_leak():

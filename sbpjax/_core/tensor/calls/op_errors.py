@@ -8,10 +8,11 @@ from typing import Any
 import jax
 
 from sbpjax import errors
+from sbpjax._core.jax_private import is_leaked
 from sbpjax._core.ops import dims
 from sbpjax._core.runtime import sizes
 
-from ..handle.tensor import Tensor
+from ..handle.tensor import TRACED, Tensor
 
 
 def describe(x) -> str:
@@ -26,6 +27,13 @@ def describe(x) -> str:
     if x._layout is not None:
         return f"{text} {x._layout}"
     return text
+
+
+def check_leaked(*tensors: Tensor) -> None:
+    """Raise for a tensor that outlived the trace it is of: everything that reads a payload by itself begins so."""
+    for x in tensors:
+        if x._kind == TRACED and is_leaked(x._array):
+            raise leaked_error(x)
 
 
 def leaked_error(x: Tensor) -> Exception:

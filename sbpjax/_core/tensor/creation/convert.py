@@ -17,7 +17,7 @@ from jax.sharding import NamedSharding
 from sbpjax._core import naming
 from sbpjax._core.compiler import conversions, interop
 from sbpjax._core.compiler.gspmd import constrain_with_gradient
-from sbpjax._core.jax_private import is_leaked, trace_state_clean
+from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime import collective_trace, processes, sizes
 from sbpjax._core.runtime.ambient_mesh import ambient_mesh, check_no_manual_axes
 from sbpjax._core.tensor.nodes.node import Node, record
@@ -44,7 +44,7 @@ from sbpjax.sbp.no_alias import copy_without_alias
 from sbpjax.sbp.placement import placement as Placement
 from sbpjax.sbp.stage import stage_transfer
 
-from ..calls.op_errors import describe, leaked_error
+from ..calls.op_errors import check_leaked, describe
 from ..dispatch import abstract, dispatch
 from ..dispatch.op import op_of
 from ..dispatch.traced import TracedLayout, as_traced, logical_value
@@ -377,8 +377,7 @@ def fetch_to_host(x: Tensor) -> np.ndarray:
     """Return the logical value on the host."""
     x._fresh()
     if isinstance(x._array, Tracer):
-        if is_leaked(x._array):
-            raise leaked_error(x)
+        check_leaked(x)
         raise DataDependentError(
             "reading a value inside a traced program",
             f"{x.dtype.name}{list(x.shape)}",
@@ -525,8 +524,7 @@ def jax_array(self: Tensor, mesh=None):
     """
     self._fresh()
     layout = self._layout
-    if isinstance(self._array, Tracer) and is_leaked(self._array):
-        raise leaked_error(self)
+    check_leaked(self)
     if layout is None or layout.shape is None:
         return self._array
     if layout.partial_axes and not trace_state_clean():

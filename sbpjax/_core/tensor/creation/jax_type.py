@@ -15,11 +15,11 @@ from jax.core import ShapedArray, Tracer
 from jax.sharding import Sharding
 
 from sbpjax._core.compiler import interop
-from sbpjax._core.jax_private import is_leaked, register_array_type, update_aval_with_sharding
+from sbpjax._core.jax_private import register_array_type, update_aval_with_sharding
 from sbpjax.errors import AutogradError
 from sbpjax.sbp.abstract import Abstract, no_data
 
-from ..calls.op_errors import leaked_error
+from ..calls.op_errors import check_leaked, leaked_error
 from ..dispatch.traced import logical_value
 from ..handle.mode import mode
 from ..handle.tensor import Tensor
@@ -48,8 +48,7 @@ def aval_of(x: Tensor) -> ShapedArray:
     _check_tape(x)
     x._fresh()
     array, layout = x._array, x._layout
-    if isinstance(array, Tracer) and is_leaked(array):
-        raise leaked_error(x)
+    check_leaked(x)
     if layout is None or layout.shape is None:
         return jax.typeof(array) if isinstance(array, (jax.Array, Tracer)) else array.aval
     known = layout.__dict__.get("jax_aval")

@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.compiler import conversions, interop
-from sbpjax._core.jax_private import is_leaked, source_info_util, stages_program
+from sbpjax._core.jax_private import source_info_util, stages_program
 from sbpjax._core.runtime import sizes
 from sbpjax._core.runtime.ambient_mesh import check_no_manual_axes
 from sbpjax._core.tensor.nodes.node import Node, freed_error, record
 from sbpjax.sbp import algebra, broadcast, undecided
 
-from ..calls.op_errors import describe, leaked_error, mixed_error, translate
+from ..calls.op_errors import check_leaked, describe, mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import TRACED, Tensor, restore, wrap_any
 from . import explicit_axes, op_calls
@@ -85,8 +85,7 @@ def logical_value(x):
         return x.item() if isinstance(x, np.generic) else x
     x._fresh()
     if x._kind == TRACED:
-        if is_leaked(x._array):
-            raise leaked_error(x)
+        check_leaked(x)
         return x._array if mode.closure is None else mode.closure(x)
     if mode.capture is not None:
         return mode.capture(x)

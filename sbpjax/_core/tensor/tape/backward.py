@@ -21,6 +21,7 @@ from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.handle.tensor import Tensor, wrap, wrap_any
 from sbpjax.errors import AutogradError, MixedTensorError, OpTypeError
 
+from ..calls.op_errors import check_leaked
 from ..nodes.node import AccumulateGrad, RemovableHandle, table_of
 from . import engine
 
@@ -71,6 +72,7 @@ def _roots(tensors: tuple, grads: tuple, create_graph: bool) -> list:
                 "element 0 of tensors does not require grad and does not have a grad_fn",
                 "set requires_grad=True on an input before computing",
             )
+        check_leaked(x)
         if g is None:
             if x.shape.numel() != 1:
                 raise AutogradError(
