@@ -12,7 +12,7 @@ import threading as _threading
 import typing as _typing
 
 import numpy as _np
-from jax._src import api_util as api_util
+from jax._src import api_util as _api_util
 from jax._src import compilation_cache as compilation_cache
 from jax._src import compiler as compiler
 from jax._src import config as config
@@ -66,6 +66,9 @@ else:
 # Its ``value`` is the trace of this thread, `eval_trace` where none is running: `trace_state_clean` is four calls more.
 trace_of_thread = core.trace_state_strong_ref
 
+# The error of compiled programs under `jax.debug_nans`; `jax.jit` raises FloatingPointError in its place.
+FOUND_NAN: type[Exception] = getattr(_api_util, "InternalFloatingPointError", FloatingPointError)
+
 # The two thread-local values of `jax.set_mesh`, in `mesh` from JAX 0.12 on, and their value where nobody has set one.
 _of_meshes = _mesh if hasattr(_mesh, "device_context") else config
 abstract_mesh_context = _of_meshes.abstract_mesh_context_manager
@@ -73,17 +76,18 @@ device_context = _of_meshes.device_context
 unset = config.config_ext.unset
 
 
-def with_cache_miss(jitted, wrap):
+def with_cache_miss(jitted, uncompiled, wrap):
     """Return a ``jax.jit`` function that calls ``wrap(miss)`` in place of its ``miss``, where C++ knows no program yet.
 
     Args:
         jitted: the function.
+        uncompiled: what runs under `jax.disable_jit`.
         wrap: takes the Python function that traces, compiles and runs, and returns one like it.
     """
     info = jitted._jit_info
     key = pxla.JitGlobalCppCacheKeys(donate_argnums=info.donate_argnums, compiler_options_kvs=info.compiler_options_kvs)
     rest = info.static_argnums, info.static_argnames, key, tree_util.dispatch_registry, pxla.cc_shard_arg
-    call = _functools.wraps(jitted._fun)(_jax.pjit(jitted.__name__, jitted._fun, wrap(jitted._cache_miss), *rest))
+    call = _functools.wraps(jitted._fun)(_jax.pjit(jitted.__name__, uncompiled, wrap(jitted._cache_miss), *rest))
     call._fun, call._jit_info = jitted._fun, info  # read by its `lower` and `trace`
     return call
 

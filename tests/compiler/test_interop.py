@@ -38,6 +38,12 @@ def test_one_device_is_local():
     assert interop.from_jax(jax.numpy.ones(3))[1] is None
 
 
+@pytest.mark.parametrize("value", [jax.random.key(0), jax.random.split(jax.random.key(0), 8), 1.0, [1, 2], None])
+def test_no_array_of_numbers(value):
+    with pytest.raises(flow.errors.OpTypeError, match=r"(?s)from_jax.*seen: .*rule: .*fix:  sbpjax.tensor"):
+        flow.from_jax(value)
+
+
 def test_to_jax_and_back():
     array, layout = conversions.from_logical(X, placement("cpu", [[0, 1], [2, 3]]), "S1,S0")
     mesh = Mesh(layout.placement.devices, ("data", "model"))

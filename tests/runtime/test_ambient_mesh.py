@@ -199,6 +199,18 @@ def test_nothing_is_compiled_again(mesh, p, compilations):
     assert count.count == 0
 
 
+@pytest.mark.parametrize("work", [local_op, global_op, global_backward], ids=lambda work: work.__name__)
+def test_without_jit(mesh, p, work):
+    expected = work(p).numpy()
+    with jax.set_mesh(mesh), jax.disable_jit():
+        np.testing.assert_allclose(work(p).numpy(), expected, rtol=1e-6)
+
+
+def test_bad_value_of_a_global_op_is_named(mesh, p):
+    with jax.set_mesh(mesh), jax.debug_nans(True), pytest.raises(flow.errors.NanError, match=r"(?s)sqrt.*seen.*fix"):
+        (flow.zeros(8, 8, placement=p, sbp="S0,B") - 1).sqrt()
+
+
 def test_checkpoint_is_written_and_read(mesh, p, tmp_path):
     with jax.set_mesh(mesh):
         model = nn.Linear(4, 4).to_global(p, [sbp.split(0), sbp.broadcast])

@@ -137,7 +137,7 @@ def jit_without_mesh(function: Callable, **options: Any) -> Any:
     They are written to JAX's compilation cache by every rank (`compilation_cache`).
     """
     jitted = jax.jit(function, **options)
-    call = with_cache_miss(jitted, lambda miss: hide_mesh(rank_writes()(miss)))
+    call = with_cache_miss(jitted, hide_mesh(function), lambda miss: hide_mesh(rank_writes()(miss)))
     # Methods of another function with the same program: those of `call` itself would keep it alive.
     call.lower, call.trace, call.eval_shape = map(hide_mesh, (jitted.lower, jitted.trace, jitted.eval_shape))
     return call

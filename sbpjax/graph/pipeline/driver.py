@@ -16,12 +16,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.compiler.gspmd import physical_array
-from sbpjax._core.jax_private import Literal, Var
+from sbpjax._core.jax_private import FOUND_NAN, Literal, Var
 from sbpjax._core.programs.normalise import evaluate, live_equations
 from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
 from sbpjax._core.runtime.compilation_cache import compile_cached, compile_uncached
 from sbpjax.errors import NanError
-from sbpjax.graph.program.outputs import FOUND_NAN, nan_error
+from sbpjax.graph.program.outputs import nan_error
 from sbpjax.sbp import multi_host
 from sbpjax.sbp.layout import Layout
 

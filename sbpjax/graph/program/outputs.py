@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sbpjax._core.compiler import conversions
-from sbpjax._core.jax_private import api_util, check_special
+from sbpjax._core.jax_private import check_special
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle.tensor import wrap_any
@@ -24,9 +23,6 @@ from sbpjax.errors import NanError
 from sbpjax.sbp import Layout, algebra
 
 from .slots import StateSlot
-
-# The error of compiled programs; no public name (jax 0.10).
-FOUND_NAN: Any = getattr(api_util, "InternalFloatingPointError", FloatingPointError)
 
 
 @dataclass

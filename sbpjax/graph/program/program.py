@@ -25,7 +25,7 @@ import numpy as np
 from sbpjax._core.compiler import conversions
 from sbpjax._core.compiler.launch import Launcher, checks_results, copy_array
 from sbpjax._core.engines.runtimes import Engine
-from sbpjax._core.jax_private import ClosedJaxpr
+from sbpjax._core.jax_private import FOUND_NAN, ClosedJaxpr
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel
 from sbpjax._core.programs.normalise import Program as FlatProgram
 from sbpjax._core.programs.plan import Plan
@@ -47,7 +47,7 @@ from sbpjax.sbp.abstract import Abstract
 
 from .agreement import agree_on_numbers, check_same_program
 from .on_engine import on_engine
-from .outputs import FOUND_NAN, Outputs, nan_error, raise_if_nonfinite
+from .outputs import Outputs, nan_error, raise_if_nonfinite
 from .slots import StateSlot
 
 log = logging.getLogger("sbpjax.graph")

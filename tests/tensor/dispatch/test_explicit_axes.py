@@ -117,6 +117,13 @@ def test_to_global_is_a_reshard(mesh):
     assert types == [PartitionSpec(None, "model")]
 
 
+def test_export_with_a_symbolic_size(mesh):
+    with jax.set_mesh(mesh):
+        shape = jax.export.symbolic_shape("b, 8")
+        exported = jax.export.export(jax.jit(of(lambda x: flow.softmax(x, 1))))(jax.ShapeDtypeStruct(shape, "float32"))
+    assert str(exported.out_avals[0].shape) == "(b, 8)"  # JAX 0.10 cannot call a program of its own with such a size
+
+
 def test_unreduced_argument_is_summed(mesh):
     spec = PartitionSpec("data", unreduced={"model"})
     x = flow.arange(64.0).reshape(8, 8).to_global(flow.placement(mesh), spec)

@@ -49,7 +49,7 @@ class Misses:
         self._jitted: Any = None
         self._options: dict | None = None
         self.ahead: Any = None
-        self.call = with_cache_miss(self._plain, lambda miss: self._run)
+        self.call = with_cache_miss(self._plain, hide_mesh(self._function), lambda miss: self._run)
 
     def _run(self, *arrays: Any) -> tuple:
         """Return the results, what C++ keeps, and whether it asks again at the next call."""

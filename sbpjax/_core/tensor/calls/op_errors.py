@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from sbpjax import errors
-from sbpjax._core.jax_private import is_leaked
+from sbpjax._core.jax_private import FOUND_NAN, is_leaked
 from sbpjax._core.ops import dims
 from sbpjax._core.runtime import sizes
 
@@ -141,6 +141,8 @@ def translate(error: Exception, op, inputs) -> Exception:
     """Return the error to raise for an op that failed on these inputs."""
     if not isinstance(error, errors.SbpjaxError) and _lacks_data(inputs):
         return _missing_data_error(op, inputs)
+    if isinstance(error, FOUND_NAN):
+        error = FloatingPointError(f"invalid value ({getattr(error, 'ty', 'nan')}) encountered in {op.name}")
     if isinstance(error, FloatingPointError) and not isinstance(error, errors.SbpjaxError):
         rule = f"under jax.debug_nans a program ends at the first op that makes one: {_line_of(error)}"
         fix = "look at the values of its inputs, with print or x.min()"

@@ -214,7 +214,19 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 @hide_mesh
 def from_jax(array) -> Tensor:
-    """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding."""
+    """Return a tensor over a `jax.Array`: local if it is on one device, else global in the layout of its sharding.
+
+    Raises:
+        OpTypeError: it is no array of numbers.
+        SbpError: no sbp corresponds to the array's sharding.
+    """
+    if not isinstance(array, jax.Array) or jax.dtypes.issubdtype(array.dtype, jax.dtypes.extended):
+        raise OpTypeError(
+            "from_jax(array)",
+            str(jax.typeof(array)) if isinstance(array, jax.Array) else f"a {type(array).__name__}",
+            "array is a jax.Array of numbers",
+            "sbpjax.tensor(data) for other data; jax.random.key_data(key) for random keys",
+        )
     if isinstance(array, Tracer):
         return wrap_any(array)
     return wrap_any(*interop.from_jax(array))

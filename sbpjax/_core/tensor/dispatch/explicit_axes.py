@@ -45,6 +45,8 @@ def call(op, arrays: Sequence):
         return op.traced(*merged)
 
     present = [_reduce(arrays[i]) for i in given]
+    if any(not isinstance(size, int) for x in present for size in x.shape):
+        return op.traced(*arrays)  # `jax.export` with symbolic sizes, which no plan can divide
     names = mesh.explicit_axes
     fixed = tuple([(i, x.__class__, str(x)) for i, x in enumerate(arrays) if i not in given])
     facts = tuple([(x.shape, x.dtype, getattr(jax.typeof(x), "weak_type", False), _codes(x, names)) for x in present])
