@@ -36,25 +36,29 @@ _GRACE_S = 10.0  # between SIGTERM and SIGKILL
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the launcher's options."""
     p = command_parser("sbpjax.distributed.launch")
-    p.add_argument("--nnodes", type=_node_counts, default=1, help="number of machines; MIN:MAX if they may change")
+    p.add_argument("--nnodes", type=_node_counts, default=1, help="number of machines; MIN:MAX for an elastic job")
     p.add_argument("--node_rank", type=int, default=None, help="index of this machine (0)")
     p.add_argument("--nproc_per_node", type=int, default=1, help="processes on this machine")
     p.add_argument("--master_addr", default="127.0.0.1", help="the machine of rank 0")
-    p.add_argument("--master_port", "--port", type=int, default=None, help="its port (29500); 0: a free one")
+    p.add_argument(
+        "--master_port", "--port", type=int, default=None, help="port of rank 0 (29500); 0 picks a free port"
+    )
     p.add_argument("-m", "--module", action="store_true", help="the script is a module, as with python -m")
-    p.add_argument("--no_python", action="store_true", help="the script is a program of its own")
+    p.add_argument("--no_python", action="store_true", help="the script is an executable, not a Python file")
     p.add_argument("--redirect_stdout_and_stderr", action="store_true", help="write output to files in --logdir")
-    p.add_argument("--logdir", default="log", help="where redirected output goes: <logdir>/rank_<r>/stdout, stderr")
-    p.add_argument("--max_restarts", type=int, default=0, help="start all processes again, so often, when one dies")
+    p.add_argument("--logdir", default="log", help="folder of redirected output: <logdir>/rank_<r>/stdout, stderr")
+    p.add_argument(
+        "--max_restarts", type=int, default=0, help="number of times that all processes are restarted after one dies"
+    )
     p.add_argument("--standby", default=None, metavar="MODULES", help="keep a process ready for each rank's next start")
-    p.add_argument("--monitor_interval", type=float, default=0.1, help="seconds between looks at the processes")
+    p.add_argument("--monitor_interval", type=float, default=0.1, help="seconds between checks of the processes")
     p.add_argument("--timeout", type=float, default=None, help="seconds that ranks wait for each other (600)")
     p.add_argument("--cpu_devices", type=int, default=None, help="virtual CPU devices of each process")
     p.add_argument("--secret_file", default=None, help="a file of mode 600 with the secret of the job (16+ characters)")
-    hosts = p.add_argument_group("hosts that may leave and join")
+    hosts = p.add_argument_group("elastic jobs")
     hosts.add_argument("--hosts", default=None, help="host[:port],… of all agents, in the order of their indices")
-    hosts.add_argument("--min_hosts", type=int, default=None, help="with fewer the job waits")
-    hosts.add_argument("--max_hosts", type=int, default=None, help="hosts beyond it wait as spares")
+    hosts.add_argument("--min_hosts", type=int, default=None, help="with fewer hosts, the job waits")
+    hosts.add_argument("--max_hosts", type=int, default=None, help="hosts beyond this number wait as spares")
     hosts.add_argument("--agent_port", type=int, default=29400, help="port of the agents")
     hosts.add_argument("--local_addr", default=None, help="address of this machine for the other agents")
     hosts.add_argument("--host_timeout", type=float, default=10.0, help="seconds of silence after which a host is lost")

@@ -18,25 +18,34 @@ from .triton import Server
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a repository until the process receives a signal to end."""
     parser = command_parser("sbpjax.serving")
-    parser.add_argument("repository", help="<model>/<version>/model is a directory of graph.export")
-    parser.add_argument("--host", default="127.0.0.1", help="the address; 127.0.0.1 by default: this machine only")
-    parser.add_argument("--http-port", type=int, default=8000, help="of HTTP requests")
-    parser.add_argument("--grpc-port", type=int, default=8001, help="of gRPC requests")
-    parser.add_argument("--metrics-port", type=int, default=8002, help="of metrics for Prometheus")
-    parser.add_argument("--engine", choices=ENGINES, default="xla", help="of models whose config.pbtxt names none")
-    parser.add_argument("--max-batch", type=int, default=16, help="of models with a free batch")
-    parser.add_argument("--queue-delay-us", type=int, default=500, help="how long a request waits for others")
-    parser.add_argument("--max-queue", type=int, default=1024, help="requests that wait for a model; more are refused")
-    parser.add_argument("--timeout-s", type=float, default=60.0, help="of a request in the queue")
-    parser.add_argument("--max-model-mb", type=int, help="the most that the files of a model take")
+    parser.add_argument("repository", help="a folder of exported graphs, <model>/<version>/model")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on; by default 127.0.0.1, only this machine"
+    )
+    parser.add_argument("--http-port", type=int, default=8000, help="port for HTTP requests")
+    parser.add_argument("--grpc-port", type=int, default=8001, help="port for gRPC requests")
+    parser.add_argument("--metrics-port", type=int, default=8002, help="port for Prometheus metrics")
+    parser.add_argument(
+        "--engine", choices=ENGINES, default="xla", help="engine of models whose config.pbtxt names none"
+    )
+    parser.add_argument("--max-batch", type=int, default=16, help="largest batch of models with a dynamic batch size")
+    parser.add_argument("--queue-delay-us", type=int, default=500, help="microseconds that a request waits for others")
+    parser.add_argument(
+        "--max-queue",
+        type=int,
+        default=1024,
+        help="largest number of requests that wait for a model; others are rejected",
+    )
+    parser.add_argument("--timeout-s", type=float, default=60.0, help="seconds that a request may wait in the queue")
+    parser.add_argument("--max-model-mb", type=int, help="largest size of a model's files")
     token = os.environ.get("SBPJAX_SERVING_TOKEN")
-    parser.add_argument("--token", default=token, help="clients send it as a bearer; SBPJAX_SERVING_TOKEN by default")
-    parser.add_argument("--certificate", help="for TLS of gRPC; HTTP then listens on this machine only")
-    parser.add_argument("--private-key", help="of the certificate")
+    parser.add_argument("--token", default=token, help="bearer token of clients; SBPJAX_SERVING_TOKEN by default")
+    parser.add_argument("--certificate", help="TLS certificate for gRPC; HTTP then listens on this machine only")
+    parser.add_argument("--private-key", help="private key of the certificate")
     parser.add_argument("--control", action="store_true", help="let clients load and unload models")
     parser.add_argument("--server", choices=("triton", "kserve"), default="triton", help="the server")
     parser.add_argument("--tritonserver", help="the server's binary, or a folder with the wheel nvidia-pytriton in it")
-    parser.add_argument("--check", action="store_true", help="read the repository, print the configurations, and end")
+    parser.add_argument("--check", action="store_true", help="read the repository, print the configurations and exit")
     options = parser.parse_args(arguments)
     try:
         repository = Repository(

@@ -39,14 +39,18 @@ class _Forward(nn.Graph):
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write the files to serve."""
     parser = command_parser("sbpjax.serving.from_run")
-    parser.add_argument("run", help="its directory, with config.yaml and checkpoints")
+    parser.add_argument("run", help="directory of the run, with config.yaml and checkpoints")
     parser.add_argument("to", help="<repository>/<model>, or with --language a new directory")
-    parser.add_argument("--input", metavar="NAME:SIZExSIZE[:DTYPE]", help="an input of the model, without the batch")
+    parser.add_argument(
+        "--input", metavar="NAME:SIZExSIZE[:DTYPE]", help="an input of the model, without the batch dim"
+    )
     parser.add_argument("--language", action="store_true", help="write a folder that sbpjax.serving.openai reads")
-    parser.add_argument("--version", type=int, default=1, help="of the model in the repository")
-    parser.add_argument("--step", type=int, help="the checkpoint's; by default the latest")
-    parser.add_argument("--allow", action="append", default=[], metavar="PACKAGE", help="that its config.yaml may call")
-    parser.add_argument("--trust", action="store_true", help="let its config.yaml call, and so run, whatever it names")
+    parser.add_argument("--version", type=int, default=1, help="version of the model in the repository")
+    parser.add_argument("--step", type=int, help="step of the checkpoint; by default the latest")
+    parser.add_argument(
+        "--allow", action="append", default=[], metavar="PACKAGE", help="a package whose names its config.yaml may call"
+    )
+    parser.add_argument("--trust", action="store_true", help="let its config.yaml call any name, and so run any names")
     options = parser.parse_args(arguments)
     try:
         if options.language == (options.input is not None):

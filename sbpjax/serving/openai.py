@@ -332,23 +332,36 @@ def _load(options: argparse.Namespace) -> tuple[GenerationEngine, dict[str, Any]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a model of a Hugging Face folder."""
     parser = command_parser("sbpjax.serving.openai")
-    parser.add_argument("directory", help="config.json and safetensors, as models.from_pretrained reads them")
-    parser.add_argument("--name", help="the model's name for clients; by default the folder's name")
-    parser.add_argument("--tokenizer", help="tokenizer.json; without it prompts are token numbers")
-    parser.add_argument("--end", type=int, help="the token that ends a text")
-    parser.add_argument("--host", default="127.0.0.1", help="the address; 127.0.0.1 by default: this machine only")
-    parser.add_argument("--port", type=int, default=8080, help="of HTTP requests")
-    parser.add_argument("--rows", type=int, default=8, help="sequences in a batch")
-    parser.add_argument("--blocks", type=int, default=1024, help="blocks of 16 tokens for keys and values")
-    parser.add_argument("--longest", type=int, default=2048, help="tokens of a sequence")
-    parser.add_argument("--max-queue", type=int, default=256, help="requests that wait; more are refused")
-    parser.add_argument("--max-connections", type=int, default=2048, help="beyond it idle ones are closed")
-    parser.add_argument("--timeout-s", type=float, default=600.0, help="of a request, until its last token")
+    parser.add_argument(
+        "directory", help="a folder with config.json and safetensors, as models.from_pretrained reads them"
+    )
+    parser.add_argument("--name", help="name of the model for clients; by default the folder's name")
+    parser.add_argument("--tokenizer", help="a tokenizer.json; without it, prompts are token numbers")
+    parser.add_argument("--end", type=int, help="the end-of-text token")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on; by default 127.0.0.1, only this machine"
+    )
+    parser.add_argument("--port", type=int, default=8080, help="port for HTTP requests")
+    parser.add_argument("--rows", type=int, default=8, help="largest number of sequences in a batch")
+    parser.add_argument("--blocks", type=int, default=1024, help="number of blocks of 16 tokens for keys and values")
+    parser.add_argument("--longest", type=int, default=2048, help="largest number of tokens in a sequence")
+    parser.add_argument(
+        "--max-queue", type=int, default=256, help="largest number of requests that wait; others are rejected"
+    )
+    parser.add_argument(
+        "--max-connections",
+        type=int,
+        default=2048,
+        help="largest number of connections; beyond it, idle ones are closed",
+    )
+    parser.add_argument(
+        "--timeout-s", type=float, default=600.0, help="seconds that a request may take, until its last token"
+    )
     parser.add_argument("--max-bytes", type=int, default=_MOST_BYTES, help="of a request")
-    parser.add_argument("--int8", action="store_true", help="weights of 8 bits")
+    parser.add_argument("--int8", action="store_true", help="use 8-bit weights")
     parser.add_argument("--tensor-parallel", type=int, default=1, metavar="N", help="divide the model over N devices")
     token = os.environ.get("SBPJAX_SERVING_TOKEN")
-    parser.add_argument("--token", default=token, help="clients send it as a bearer; SBPJAX_SERVING_TOKEN by default")
+    parser.add_argument("--token", default=token, help="bearer token of clients; SBPJAX_SERVING_TOKEN by default")
     parser.add_argument("--certificate", help="for TLS")
     parser.add_argument("--private-key", help="for TLS")
     options = parser.parse_args(arguments)

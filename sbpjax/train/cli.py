@@ -37,16 +37,20 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
     made = command_parser("sbpjax.train")
     made.add_argument("config", help="a .py file, a module, or the config.yaml of a run")
-    made.add_argument("overrides", nargs="*", metavar="a.b=1", help="values that are others than in the file")
+    made.add_argument("overrides", nargs="*", metavar="a.b=1", help="values that override those in the file")
     made.add_argument(
-        "--allow", action="append", default=[], metavar="PACKAGE", help="that a config.yaml may call, too"
+        "--allow",
+        action="append",
+        default=[],
+        metavar="PACKAGE",
+        help="a package whose names a config.yaml may also call",
     )
-    made.add_argument("--trust", action="store_true", help="let a config.yaml call, and so run, whatever it names")
-    made.add_argument("--resume", action="store_true", help="go on from the latest checkpoint, if there is one")
-    made.add_argument("--eval-only", action="store_true", help="evaluate the latest checkpoint, and stop")
-    made.add_argument("--fast-dev-run", action="store_true", help="two steps and small evaluations; nothing is written")
-    made.add_argument("--explain", action="store_true", help="print the communication of a step, and stop")
-    made.add_argument("--memory", metavar="MACHINE", help="print the memory of a step on another machine, and stop")
+    made.add_argument("--trust", action="store_true", help="let a config.yaml call any name, and so run any code")
+    made.add_argument("--resume", action="store_true", help="continue from the latest checkpoint, if any")
+    made.add_argument("--eval-only", action="store_true", help="evaluate the latest checkpoint and exit")
+    made.add_argument("--fast-dev-run", action="store_true", help="run two steps and small evaluations; write nothing")
+    made.add_argument("--explain", action="store_true", help="print the communication of a step and exit")
+    made.add_argument("--memory", metavar="MACHINE", help="print the memory of a step on another machine and exit")
     made.add_argument("--auto", action="store_true", help="let the planner choose the layouts")
     return made
 

@@ -27,21 +27,29 @@ from .data.tokenizer import MODELS, end_of_document, read_tokenizer, train_token
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
     made = command_parser("sbpjax.train.preprocess")
-    made.add_argument("input", nargs="+", help="text, or an object per line in .jsonl and .json")
-    made.add_argument("--output", required=True, metavar="PREFIX", help="path of the files, without .bin and .idx")
-    made.add_argument("--tokenizer", metavar="PATH", help="tokenizer.json, or a folder with one; else one is trained")
-    made.add_argument("--train-vocab", type=int, default=32_000, metavar="N", help="tokens of a trained tokenizer")
+    made.add_argument("input", nargs="+", help="a text file, or a .jsonl or .json file with one object per line")
     made.add_argument(
-        "--model", choices=MODELS, default="bpe", help="byte-level BPE, or BERT's WordPiece, to be trained"
+        "--output", required=True, metavar="PREFIX", help="path of the token files, without .bin and .idx"
     )
-    made.add_argument("--json-key", default="text", metavar="KEY", help="where the text is in an object")
-    made.add_argument("--per-line", action="store_true", help="a line of text is a document, not the whole file")
+    made.add_argument(
+        "--tokenizer", metavar="PATH", help="a tokenizer.json, or a folder with one; otherwise one is trained"
+    )
+    made.add_argument(
+        "--train-vocab", type=int, default=32_000, metavar="N", help="vocabulary size of a trained tokenizer"
+    )
+    made.add_argument(
+        "--model", choices=MODELS, default="bpe", help="tokenizer to train: byte-level BPE, or BERT's WordPiece"
+    )
+    made.add_argument("--json-key", default="text", metavar="KEY", help="key of the text in an object")
+    made.add_argument(
+        "--per-line", action="store_true", help="treat each line as a document, instead of the whole file"
+    )
     made.add_argument("--append-eod", action="store_true", help="write the end-of-document token after each document")
     made.add_argument(
         "--eod-token", metavar="TOKEN", help="the end-of-document token, if the tokenizer's files name none"
     )
-    made.add_argument("--workers", type=int, metavar="N", help="processes that encode; by default one per core")
-    made.add_argument("--force", action="store_true", help="overwrite files that are there")
+    made.add_argument("--workers", type=int, metavar="N", help="number of encoding processes; by default one per core")
+    made.add_argument("--force", action="store_true", help="overwrite existing files")
     return made
 
 

@@ -246,8 +246,10 @@ def _mean(run: Run, metric: str) -> float:
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command's options."""
     made = command_parser("sbpjax.train.view")
-    made.add_argument("runs", nargs="+", metavar="RUN", help="a run's directory, or a metrics.jsonl")
-    made.add_argument("--output", metavar="FILE", help="the page; by default view.html in the first run's directory")
+    made.add_argument("runs", nargs="+", metavar="RUN", help="the directory of a run, or a metrics.jsonl")
+    made.add_argument(
+        "--output", metavar="FILE", help="path of the page; by default view.html in the first run's directory"
+    )
     return made
 
 

@@ -20,11 +20,17 @@ def main(argv: list[str] | None = None) -> None:
     parser = command_parser("sbpjax.run")
     peers = sorted(_PEERS)
     parser.add_argument(
-        "--as", dest="names", action="append", choices=peers, help="a name to answer to, by default torch"
+        "--as",
+        dest="names",
+        action="append",
+        choices=peers,
+        help="the name under which sbpjax is imported; torch by default",
     )
-    parser.add_argument("--lazy", action="store_true", help="placeholders for missing names, which raise when used")
-    parser.add_argument("--verbose", action="store_true", help="print which names are missing")
-    parser.add_argument("-m", dest="module", action="store_true", help="the script is a module's name")
+    parser.add_argument(
+        "--lazy", action="store_true", help="replace missing names by placeholders, which raise an error when used"
+    )
+    parser.add_argument("--verbose", action="store_true", help="print the missing names")
+    parser.add_argument("-m", dest="module", action="store_true", help="the script is the name of a module")
     parser.add_argument("script", help="the script")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
     options = parser.parse_args(argv)

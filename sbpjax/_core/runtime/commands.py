@@ -29,21 +29,23 @@ COMMANDS = {
     "doctor": Command("sbpjax._core.inspect.doctor", "Check versions, devices, the cache folder and extras.", ""),
     "run": Command("sbpjax.run", "Run a script written for torch or oneflow on sbpjax.", "--as torch train.py"),
     "launch": Command("sbpjax.distributed.launch", "Start a script once per rank.", "--nproc_per_node 2 train.py"),
-    "train": Command("sbpjax.train", "Train by a configuration.", "examples/gpt2/config.py trainer.max_steps=100"),
+    "train": Command(
+        "sbpjax.train", "Train a model from a configuration.", "examples/gpt2/config.py trainer.max_steps=100"
+    ),
     "view": Command("sbpjax.train.view", "Write the curves of training runs as one HTML page.", "runs/a runs/b"),
     "plan": Command(
         "sbpjax.plan",
         "Choose the parallelism of a transformer for a cluster.",
         "llama-70b --machine v5p:8x16x16 --batch 4M",
     ),
-    "preprocess": Command("sbpjax.train.preprocess", "Encode texts into files of tokens.", "texts.txt --output tokens"),
-    "serve": Command("sbpjax.serving", "Serve exported graphs by Triton or KServe.", "repository --http-port 8000"),
+    "preprocess": Command("sbpjax.train.preprocess", "Encode texts into token files.", "texts.txt --output tokens"),
+    "serve": Command("sbpjax.serving", "Serve exported graphs with Triton or KServe.", "repository --http-port 8000"),
     "serve-openai": Command(
-        "sbpjax.serving.openai", "Serve a language model under OpenAI's HTTP interface.", "llama-7b --port 8080"
+        "sbpjax.serving.openai", "Serve a language model over OpenAI's HTTP interface.", "llama-7b --port 8080"
     ),
     "serve-run": Command(
         "sbpjax.serving.from_run",
-        "Write the files to serve from a checkpoint of a run.",
+        "Export a checkpoint of a run for serving.",
         "runs/vit repository/vit --input images:3x224x224",
     ),
     "cache": Command("sbpjax.cache", "List or delete the on-disk cache of compiled programs and plans.", "info"),

@@ -146,6 +146,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         SystemExit: another command was given; the status is 2.
     """
     parser = command_parser("sbpjax.cache")
-    parser.add_argument("command", choices=("info", "clear"), help="print its contents, or delete it")
+    parser.add_argument("command", choices=("info", "clear"), help="print the contents of the cache, or delete them")
     command = {"info": info, "clear": clear}[parser.parse_args(arguments).command]
     print(command())

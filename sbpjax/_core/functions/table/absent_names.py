@@ -67,12 +67,15 @@ OLD: tuple[tuple[str, str], ...] = (
     ("global_function", "sbpjax.nn.Graph, or sbpjax.compile around a function"),
     ("config config.*", "python -m sbpjax.distributed.launch, sbpjax.env, and self.config in an nn.Graph"),
     ("pack unpack", "self.config.set_gradient_accumulation_steps(n) in an nn.Graph"),
-    ("typing typing.* FixedTensorDef MirroredTensorDef", "nothing: build takes tensors, which know shape and dtype"),
+    (
+        "typing typing.* FixedTensorDef MirroredTensorDef",
+        "nothing: build takes tensors, which have shape and dtype",
+    ),
     ("optimizer optimizer.*", "sbpjax.optim, and add_optimizer in an nn.Graph"),
     ("losses losses.*", "loss.backward() in the build of an nn.Graph"),
     ("math math.* experimental experimental.*", "the function of the same name in sbpjax or sbpjax.nn.functional"),
     ("watch watch_diff", "print(x), and x.register_hook for its gradient"),
-    ("consistent_* *.consistent_*", "placement= and sbp= where a tensor is made"),
+    ("consistent_* *.consistent_*", "placement= and sbp= at the creation of a tensor"),
 )
 
 

@@ -31,14 +31,16 @@ def parser() -> argparse.ArgumentParser:
     made = command_parser("sbpjax.plan")
     made.add_argument("model", help=f"one of {', '.join(MODELS)}, or the path of a config.json")
     made.add_argument("--machine", required=True, help="v5p:8x16x16, h100:HOSTSx8, or slices: 4*v5e:16x16")
-    made.add_argument("--batch", required=True, help="tokens of a step, as 4M (of 1,048,576)")
-    made.add_argument("--length", type=int, default=8192, help="tokens of a sequence")
-    made.add_argument("--precision", choices=PRECISIONS, default="bfloat16", help="of products with parameters")
+    made.add_argument("--batch", required=True, help="tokens per step, such as 4M (M = 1,048,576)")
+    made.add_argument("--length", type=int, default=8192, help="tokens per sequence")
+    made.add_argument("--precision", choices=PRECISIONS, default="bfloat16", help="dtype of products with parameters")
     made.add_argument(
-        "--recompute", nargs="+", choices=POLICIES, default=["none", "full"], help="what the backward may compute again"
+        "--recompute", nargs="+", choices=POLICIES, default=["none", "full"], help="recomputation policies to try"
     )
-    made.add_argument("--memory", type=float, metavar="GB", help="limit of a chip; its data sheet's by default")
-    made.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page, too")
+    made.add_argument(
+        "--memory", type=float, metavar="GB", help="memory limit of a chip; by default the one in its data sheet"
+    )
+    made.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
     return made
 
 
