@@ -51,7 +51,14 @@ def layers(model: nn.Module) -> Iterator[tuple[str, LoraLinear]]:
 
 
 def parameters(model: nn.Module) -> list[flow.Tensor]:
-    """Return the trained parameters: A and B of every adapted layer, and those that `attach` unfroze beside them."""
+    """Return the trained parameters: A and B of every adapted layer, and those that `attach` unfroze beside them.
+
+    Raises:
+        OpValueError: the model has no adapter, so all of its parameters would be trained.
+    """
+    if next(layers(model), None) is None:
+        operation, rule = f"lora.parameters({type(model).__name__}(...))", "the model has adapters"
+        raise OpValueError(operation, "no adapted layer", rule, "lora.attach(model) first")
     return [p for p in model.parameters() if p.requires_grad]
 
 
@@ -141,7 +148,7 @@ def save(
 ) -> None:
     """Write the adapter of a model as a folder that PEFT reads; all processes call it.
 
-    A folder that is there already is replaced when the new one is whole.
+    An existing folder is replaced once the new one is complete.
 
     Args:
         model: with adapted layers.
@@ -247,11 +254,17 @@ def load(
         The model.
 
     Raises:
-        CheckpointError: a file is missing or damaged, or it is not an adapter of this model; nothing is changed then.
+        CheckpointError: a file is missing or damaged, it is not an adapter of this model, or the model has adapters
+            already; nothing is changed then.
     """
     directory = Path(directory)
     operation = f"lora.load({type(model).__name__}(...), {str(directory)!r})"
     weights = family_weights(model.config.model_type, family)
+    if (adapted := next(layers(model), None)) is not None:
+        rule = "the adapter is loaded into a model without adapters"
+        raise CheckpointError(
+            operation, f"{adapted[0]} has an adapter", rule, "lora.merge(model), or load the model again"
+        )
     values, found = read_adapter(directory, operation, verify)
     arrays = {name.removeprefix(PREFIX): a for name, a in found.items()}
     linear = {name: m for name, m in model.named_modules() if type(m) is nn.Linear}

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -23,10 +24,13 @@ from sbpjax.utils.host import LazyModule, command_parser
 
 from .disk import run_on_rank_0
 from .hooks import Checkpoints, Evaluation
+from .hooks.interrupt import StopOnInterrupt
 from .memory_estimate import report_step_estimate
 from .step import StepOptions
 from .trainer import Trainer
 from .writers import LineWriter
+
+_INTERRUPTED = 128 + signal.SIGINT  # as a shell reports it
 
 _config = LazyModule("sbpjax.train.config")  # of omegaconf, an extra: `main` prints the error
 _lazy = LazyModule("sbpjax.train.config.lazy")
@@ -192,7 +196,11 @@ def run(options: argparse.Namespace) -> None:
         if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
             there = trainer.resume()
             trainer.write_text(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")
+        interrupt = StopOnInterrupt()
+        trainer.hooks.insert(0, interrupt)
         trainer.fit()
+        if interrupt.interrupted:
+            sys.exit(_INTERRUPTED)
     finally:
         trainer.unlock()
 
@@ -232,3 +240,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if full_tracebacks():
             raise
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        if full_tracebacks():
+            raise
+        print("interrupted", file=sys.stderr)
+        sys.exit(_INTERRUPTED)

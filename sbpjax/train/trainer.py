@@ -230,6 +230,11 @@ class Trainer:
         self._stop = reason
         self.write_text(f"stopped at step {self.step:,}: {reason}")
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called in this run."""
+        return self._stop is not None
+
     def evaluate(self) -> dict[str, float]:
         """Return the metrics of all evaluations of the model in its present state."""
         found: dict[str, float] = {}

@@ -259,6 +259,16 @@ def test_an_interrupt_leaves_the_model_as_it_was(does, tmp_path, monkeypatch):
         np.testing.assert_array_equal(parameter.detach().numpy(), before[name])
 
 
+def test_a_model_with_adapters_takes_no_second_one(tmp_path):
+    lora.save(lora.attach(models.from_pretrained(DATA / "gpt2"), "*.attention.[qv]", rank=2), tmp_path / "x")
+    model = lora.attach(models.from_pretrained(DATA / "gpt2"), "*.mlp.up", rank=2)
+    before = {name: p.numpy() for name, p in model.named_parameters()}
+    with pytest.raises(CheckpointError, match="mlp.up has an adapter"):
+        lora.load(model, tmp_path / "x")
+    assert all((p.numpy() == before[name]).all() for name, p in model.named_parameters())
+    lora.load(lora.merge(model), tmp_path / "x")
+
+
 def test_wrong_calls_are_one_error(tmp_path):
     model = models.from_pretrained(DATA / "gpt2")
     with pytest.raises(OpValueError, match=r"no layer 'blocks.0.attention.k_proj'[\s\S]*blocks.0.attention"):
@@ -267,4 +277,6 @@ def test_wrong_calls_are_one_error(tmp_path):
         lora.attach(model, rank=0)
     with pytest.raises(CheckpointError, match="no adapted layer"):
         lora.save(model, tmp_path / "x")
+    with pytest.raises(OpValueError, match="no adapted layer"):
+        lora.parameters(model)
     assert not any(isinstance(m, LoraLinear) for m in model.modules()) and not list(tmp_path.iterdir())

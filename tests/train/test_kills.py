@@ -20,7 +20,14 @@ EXIT_RESTART = 75
 def start(folder, *arguments):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     env = os.environ | {"PYTHONPATH": root}
-    return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=env, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )
 
 
 def until(process, file, size):
@@ -85,14 +92,18 @@ def test_a_run_that_is_killed_twenty_times(tmp_path, whole):
 
 
 @pytest.mark.slow
-def test_a_run_that_is_told_to_stop_saves_and_is_started_again(tmp_path, whole):
+@pytest.mark.parametrize(
+    ("number", "code", "says"),
+    [(signal.SIGTERM, EXIT_RESTART, "stopping by request: saved"), (signal.SIGINT, 130, "stopped")],
+)
+def test_a_run_that_is_told_to_stop_saves_and_is_started_again(number, code, says, tmp_path, whole):
     file = tmp_path / "run" / "metrics.jsonl"
     process = start(tmp_path)
     assert until(process, file, 6)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     out, _ = process.communicate(timeout=300)
-    assert process.returncode == EXIT_RESTART and "stopping by request: saved at step" in out
-    step = int(out.rpartition("saved at step ")[2].split()[0])
+    assert process.returncode == code and f"{says} at step" in out
+    step = int(out.rpartition(f"{says} at step ")[2].split()[0].rstrip(":"))
     assert checkpoint.Manager(tmp_path / "run" / "checkpoints").latest() == step
     process = start(tmp_path, "--resume", "trainer.hooks.slow=null")
     out, _ = process.communicate(timeout=300)

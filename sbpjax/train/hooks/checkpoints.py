@@ -102,10 +102,10 @@ class Checkpoints(Hook):
             self.manager(trainer).watch_preemption()
 
     def after_step(self, trainer: Trainer) -> None:
-        """Save if it is due, or if a process received SIGTERM."""
+        """Save if it is due, if the run was stopped, or if a process received SIGTERM."""
         manager = self.manager(trainer)
         is_preempted = manager.should_stop() if env.get_world_size() > 1 else manager.preempted
-        if is_preempted or is_due(trainer.step, self.every, trainer.max_steps):
+        if is_preempted or trainer.is_stopped or is_due(trainer.step, self.every, trainer.max_steps):
             self.save(trainer)
         if trainer.step == trainer.max_steps and self.metric is not None and self.metric not in trainer.metrics:
             self.manager(trainer).wait()  # an error at the end costs nothing of the run

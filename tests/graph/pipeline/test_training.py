@@ -178,8 +178,22 @@ def test_an_op_on_two_placements_names_both():
             return self.a(x) + self.b.weight.sum(0)
 
     a, b = nn.Linear(4, 4).to_global(ONE[0], [B]), nn.Linear(4, 4).to_global(ONE[1], [B])
-    with pytest.raises(MixedTensorError, match=r"(?s)ranks=\[0\].*ranks=\[1\].*fix: "):
+    with pytest.raises(MixedTensorError, match=r"(?s)ranks=\[0\].*ranks=\[1\].*fix:  x\.to_global\(.*ranks=\[.\]\)"):
         Wrong(a, b)(flow.ones(2, 4, placement=ONE[0], sbp=B))
+
+
+def test_the_fix_for_a_missing_move_is_code():
+    class Unmoved(nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = (nn.Linear(4, 4).to_global(place, [B]) for place in ONE[:2])
+
+        def build(self, x):
+            return self.b(self.a(x))
+
+    with pytest.raises(MixedTensorError) as raised:
+        Unmoved()(flow.ones(2, 4, placement=ONE[0], sbp=B))
+    assert f"fix:  x.to_global(placement={ONE[1]!r})  # for input 0" in str(raised.value)
 
 
 def test_a_failed_step_changes_nothing():

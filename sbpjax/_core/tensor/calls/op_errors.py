@@ -9,8 +9,10 @@ import jax
 
 from sbpjax import errors
 from sbpjax._core.jax_private import FOUND_NAN, is_leaked
+from sbpjax._core.naming import package
 from sbpjax._core.ops import dims
 from sbpjax._core.runtime import sizes
+from sbpjax.sbp.algebra import FREE
 
 from ..handle.tensor import TRACED, Tensor
 
@@ -198,6 +200,8 @@ def _suggest_placement_fix(tensors: list) -> str:
     if not local:
         number, moving = next((i, x) for i, x in enumerate(placed) if x.placement != target.placement)
         sbp = moving.sbp if len(moving.sbp) == count else target.sbp
+        if any(one.code == FREE for one in sbp):
+            return f"x.to_global(placement={target.placement!r})  # for input {number}"
         return f"x.to_global({target.placement!r}, {list(sbp)!r})  # for input {number}"
     return _suggest_local_fix(target, count)
 
@@ -205,7 +209,8 @@ def _suggest_placement_fix(tensors: list) -> str:
 def _suggest_local_fix(target, count: int) -> str:
     where, alike = repr(target.placement), ", ".join(["sbpjax.sbp.broadcast"] * count)
     if not target.placement.spans_processes:
-        return f"x.to_global({where}, [{alike}])  # for each input that is not there yet"
+        hint = f"for each local input; {package()}.tensor(x) first for a NumPy array; split(0) for a batch"
+        return f"x.to_global({where}, [{alike}])  # {hint}"
     own = ", ".join(["sbpjax.sbp.split(0)", *["sbpjax.sbp.broadcast"] * (count - 1)])
     return (
         f"x.to_global({where}, [{own}]) where each process has its own rows (a batch), "
