@@ -123,6 +123,7 @@ def run(out: Path, base_steps: int, steps: int, write_text: Callable[[str], None
 
     model = models.from_pretrained(out / "base", spec)
     before = score(model, unknown, spec)
+    model.train()
     lora.attach(model, ["*.attention.*", "*.mlp.*"], rank=8, alpha=16.0)
     trained = lora.parameters(model)
     share = sum(p.numel() for p in trained) / sum(p.numel() for p in model.parameters())

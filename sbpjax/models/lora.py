@@ -1,6 +1,6 @@
 """LoRA: adds trained low-rank matrices to a model, and saves them in PEFT's format.
 
-    model = models.from_pretrained("llama-3-8b/", spec)
+    model = models.from_pretrained("llama-3-8b/", spec).train()
     lora.attach(model, "blocks.*.attention.[qv]", rank=8, alpha=16)     # all else is frozen
     optimizer = optim.AdamW(lora.parameters(model), lr=1e-4)            # state for the thin matrices alone
     ...

@@ -77,7 +77,8 @@ def from_pretrained(
         changes: fields of the configuration to change: ``num_labels=4``.
 
     Returns:
-        The model, in training mode.
+        The model, in evaluation mode as from `transformers`; a `Trainer` sets training mode, another loop calls
+        ``model.train()``.
 
     Raises:
         CheckpointError: a file is missing or damaged, or its tensors are not the model's; nothing is loaded then.
@@ -114,7 +115,7 @@ def from_pretrained(
             progress.advance(parameter.numel())
     if layouts is not None:
         layouts.prepare(model)
-    return model
+    return model.eval()
 
 
 def save_pretrained(

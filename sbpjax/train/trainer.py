@@ -70,7 +70,8 @@ class Trainer:
     """Train a model.
 
     Args:
-        model: with local parameters, alike in all processes, or already laid out on the mesh.
+        model: with local parameters, alike in all processes, or already laid out on the mesh. A model in evaluation
+            mode, as `models.from_pretrained` returns it, is set to training mode.
         optimizer: made of the model's parameters, or a function of `parameter_groups` that makes one.
         data: a dataset, a `DataLoader` or a `GlobalLoader`; samples are tuples ``(inputs, targets, …)``, or dicts with
             the names of the arguments of ``model.loss``. A dataset that is not `Numbered` is shuffled.
@@ -156,6 +157,8 @@ class Trainer:
         )
         self.batch_size: int = self.loader.loader.batch_size or batch_size or 0
         check_batch(self.batch_size, self.parallel, self.options)
+        if not model.training:
+            model.train()
         self.train_step = TrainStep(
             model, self.optimizer, self.schedule, loss, self.guard, self.options, self._blocks()
         )

@@ -46,6 +46,10 @@ def test_logits_loss_and_gradients_are_those_of_transformers(case):
         np.testing.assert_allclose(parameter.grad.numpy(), want, **TOLERANCE, err_msg=name)
 
 
+def test_a_loaded_model_is_in_evaluation_mode_as_from_transformers():
+    assert not any(module.training for module in models.from_pretrained(DATA / "bert", MESH).modules())
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_every_tensor_is_read_into_its_shards(case):
     whole, model = models.from_pretrained(DATA / case), models.from_pretrained(DATA / case, MESH)

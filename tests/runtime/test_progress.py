@@ -38,20 +38,20 @@ def shown(display, work, end_s, each=lambda now_s: None):
     progress._show(display, work, clock.wait, clock)
 
 
-def test_log_gets_a_line_after_5_s_and_every_30_s():
+def test_log_gets_a_line_after_5_s_and_every_9_s():
     stream = Stream(False)
-    shown(progress._File(stream), Progress("Trainer_0.build: compiling"), 70.25)
-    seconds = ["5 s", "35 s", "65 s", "70.2 s, done"]
+    shown(progress._File(stream), Progress("Trainer_0.build: compiling"), 25.25)
+    seconds = ["5 s", "14 s", "23 s", "25.2 s, done"]
     assert stream.getvalue().splitlines() == [f"Trainer_0.build: compiling for {s}" for s in seconds]
 
 
 def test_line_of_a_log_has_the_share_and_the_detail():
     stream, work = Stream(False), Progress("preprocessing to data/docs", 200)
-    shown(progress._File(stream), work, 36, lambda now_s: work.advance(50, f"{now_s:.0f} documents"))
+    shown(progress._File(stream), work, 15, lambda now_s: work.advance(50, f"{now_s:.0f} documents"))
     assert stream.getvalue().splitlines() == [
         "preprocessing to data/docs: 25 %, 5 documents, 5 s",
-        "preprocessing to data/docs: 50 %, 35 documents, 35 s",
-        "preprocessing to data/docs: 75 %, 36 documents, 36.0 s, done",
+        "preprocessing to data/docs: 50 %, 14 documents, 14 s",
+        "preprocessing to data/docs: 75 %, 15 documents, 15.0 s, done",
     ]
 
 

@@ -176,3 +176,14 @@ def test_a_model_of_a_script_needs_no_table(monkeypatch, tmp_path):
 def test_a_model_without_a_loss_is_refused():
     with pytest.raises(TrainError, match=r"(?s)Linear without a method loss.*fix: +loss=lambda model, x, y"):
         Trainer(model=nn.Linear(4, 4), optimizer=optim.AdamW, data=Points(8), batch_size=8, max_steps=1)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_a_model_in_evaluation_mode_is_trained_in_training_mode(training):
+    model = Tower(0.5).train(training)
+    last = list(model.modules())[-1].eval()  # a part that stays so, as a frozen batch norm does
+    made = Trainer(
+        model=model, optimizer=functools.partial(optim.AdamW, lr=1e-2), data=Points(40), max_steps=2, batch_size=8,
+        parallel=models.Parallel(device="cpu"), sharding=TOWER, writers=[],
+    )  # fmt: skip
+    assert made.model.training and last.training is not training

@@ -13,7 +13,7 @@
 |---|---|---|
 | a terminal | a line with a bar, written over itself every second and gone at the end | 2 s |
 | a notebook's | a line below the cell, which stays and shows the total time | 2 s |
-| a file or pipe | a line of the first process, and one at the end | 5 s, then every 30 s |
+| a file or pipe | a line of the first process, and one at the end | 5 s, then every 9 s |
 
 Neither XLA nor the planner reports how much is left: then the line has no share. Progress inside other progress is not
 shown. ``SBPJAX_COMPILE_NOTE=off`` turns all of it off.
@@ -117,9 +117,9 @@ class _Cell(_Display):
 
 
 class _File(_Display):
-    """Lines of a log."""
+    """Lines of a log, at most 10 s apart."""
 
-    first_s, every_s = 5.0, 30.0
+    first_s, every_s = 5.0, 9.0
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream

@@ -4,6 +4,7 @@ import logging
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,22 @@ def test_two_seconds_of_compiling_are_said_once(monkeypatch, caplog, note, lines
             waited.add(0.8)
     assert [record.getMessage() for record in caplog.records] == lines
     assert waited.programs == 9
+
+
+def test_long_compiling_is_reported_again_while_it_goes_on(monkeypatch, caplog):
+    monkeypatch.setenv("SBPJAX_COMPILE_NOTE", "")
+    now_s = 100.0
+    monkeypatch.setattr(recompile_log, "time", SimpleNamespace(monotonic=lambda: now_s))
+    waited = recompile_log.CompileCounter()
+    with caplog.at_level(logging.WARNING, logger="sbpjax"):
+        for _ in range(21):
+            now_s += 1.0
+            waited.add(0.8)
+        for _ in range(24):  # the program computes, and compiles now and then
+            now_s += 20.0
+            waited.add(0.05)
+    found = [record.getMessage().split(";")[0] for record in caplog.records]
+    assert found == [f"compiling op programs: {n}, {0.8 * n:.1f} s so far" for n in (3, 12, 21)]
 
 
 @pytest.mark.parametrize(("line", "expected"), [("train.py:7", 1), (UNKNOWN_LINE, 0)])

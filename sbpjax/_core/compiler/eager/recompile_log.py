@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from typing import Any
 
 import jax
@@ -29,6 +30,7 @@ WARN_AT_SHAPES = 60  # shapes
 WARN_IN_STEPS = 10  # steps
 
 SLOW_S = 2.0
+REPEAT_S = 9.0
 _COMPILED = "/jax/core/compile/backend_compile_duration"
 
 _programs = LRUCache(16384)
@@ -37,20 +39,27 @@ _said: set[str] = set()
 
 
 class CompileCounter:
-    """The number of op programs that this process has compiled, and the seconds until the warning."""
+    """The number of op programs that this process has compiled, and the seconds that this took.
 
-    __slots__ = ("programs", "warned", "seconds")
+    Attributes:
+        programs: their number.
+        seconds: of compiling.
+        reported: those of the last line.
+        next_s: the time before which there is no further line.
+    """
+
+    __slots__ = ("next_s", "programs", "reported", "seconds")
 
     def __init__(self) -> None:
-        self.programs, self.seconds, self.warned = 0, 0.0, False
+        self.programs, self.seconds, self.reported, self.next_s = 0, 0.0, 0.0, 0.0
 
     def add(self, seconds: float) -> None:
-        """Count a program; after two seconds, log the warning."""
+        """Count a program; log a line after two seconds, and every nine seconds that contain two more."""
         self.programs += 1
         self.seconds += seconds
-        if self.seconds < SLOW_S or self.warned:
+        if self.seconds - self.reported < SLOW_S or time.monotonic() < self.next_s:
             return
-        self.warned = True
+        self.reported, self.next_s = self.seconds, time.monotonic() + REPEAT_S
         if os.environ.get("SBPJAX_COMPILE_NOTE", "").lower() not in ("off", "0"):
             text = "compiling op programs: %d, %.1f s so far; nn.Graph compiles the step as one"
             log.warning(text, self.programs, self.seconds)
