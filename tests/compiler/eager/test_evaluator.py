@@ -21,8 +21,10 @@ import sbpjax._core.compiler.eager.evaluator.families as families
 import sbpjax._core.compiler.eager.evaluator.first_use as first_use
 from sbpjax._core.compiler.eager import op_calls
 from sbpjax._core.compiler.eager.evaluator import products, setting, symbolic
+from sbpjax._core.compiler.eager.evaluator.evaluated import KEY
 from sbpjax._core.compiler.eager.evaluator.pointwise import RULES
 from sbpjax._core.compiler.eager.evaluator.program import program_of
+from sbpjax._core.compiler.eager.evaluator.random_bits import random_bits
 from sbpjax._core.jax_private import jaxprs_in_params
 from sbpjax._core.tensor.dispatch.op import Op, entry_of
 
@@ -541,6 +543,14 @@ def test_random_numbers_have_the_bits_of_xla(evaluated, monkeypatch, draw):
     for seed in (0, 2**62 + 7):
         key = jax.random.key(seed, impl="threefry2x32")
         np.testing.assert_array_equal(evaluated(draw).call(key), jax.jit(draw)(key))
+
+
+def test_bits_that_are_drawn_again_are_no_array_that_was_returned():
+    key = np.array((1, 2), KEY)
+    first = random_bits(key, 32, (9,))
+    expected = first.copy()
+    first[:] = 0
+    np.testing.assert_array_equal(random_bits(key, 32, (9,)), expected)
 
 
 def test_random_numbers_that_numpy_rounds_otherwise_are_compiled(evaluated):

@@ -6,6 +6,7 @@ with its default generator come here, and with ``jax_threefry_partitionable``, i
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -14,6 +15,7 @@ from .evaluated import KEY
 from .pointwise import rule
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_MOST_KEPT = 1 << 19  # elements of the bits of one key
 _BLOCK = 1 << 14  # elements that stay in a core's cache
 
 
@@ -41,14 +43,26 @@ def _hash(key, count):
     return out
 
 
-@rule("random_bits")
-def random_bits(key, bit_width, shape):
+def _bits(key, bit_width, shape):
     x, y = _hash(key, math.prod(shape))
     if bit_width == 64:
         bits = x.astype(np.uint64) << np.uint64(32) | y
     else:
         bits = (x ^ y).astype(f"u{bit_width // 8}")
     return bits.reshape(shape)
+
+
+@functools.lru_cache(maxsize=16)
+def _recent_bits(key: bytes, bit_width: int, shape: tuple[int, ...]):
+    return _bits(np.frombuffer(key, KEY)[0], bit_width, shape)
+
+
+@rule("random_bits")
+def random_bits(key, bit_width, shape):
+    # The backward of a dropout draws the mask of the forward again, for 20 ns an element.
+    if key.shape or math.prod(shape) > _MOST_KEPT:
+        return _bits(key, bit_width, shape)
+    return _recent_bits(key.tobytes(), bit_width, tuple(shape)).copy()
 
 
 @rule("random_split")
