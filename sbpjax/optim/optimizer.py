@@ -15,10 +15,10 @@ Parameters that were always stepped together share one step count, a 0-d tensor;
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar
 
 from sbpjax._core import naming
@@ -52,6 +52,30 @@ _Key = tuple[int, int, bool, bool, bool, tuple[str, ...]]
 
 _before_steps: OrderedDict[int, Callable] = OrderedDict()
 _after_steps: OrderedDict[int, Callable] = OrderedDict()
+
+
+def with_step_hooks(step: Callable) -> Callable:
+    """Run the hooks of steps around a method; a step within it, such as that of its base class, runs none."""
+
+    @functools.wraps(step)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        fields = vars(self)
+        own = fields.get("_step_pre_hooks", {}), fields.get("_step_post_hooks", {})
+        before, after = [*_before_steps.values(), *own[0].values()], [*own[1].values(), *_after_steps.values()]
+        if not (before or after) or "_is_stepping" in fields:
+            return step(self, *args, **kwargs)
+        fields["_is_stepping"] = True
+        try:
+            for hook in before:
+                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
+            result = step(self, *args, **kwargs)
+            for hook in after:
+                hook(self, args, kwargs)
+        finally:
+            del fields["_is_stepping"]
+        return result
+
+    return call
 
 
 _NAMED = "sbpjax.optim.AdamW(list(model.named_parameters())), or all groups without names"
@@ -96,6 +120,8 @@ class Optimizer:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("sbpjax."):
             cls.__doc__ = FamilyDocstring(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
+        elif "step" in vars(cls):  # a library's optimizer with a step of its own
+            cls.step = with_step_hooks(cls.step)  # type: ignore[method-assign]
 
     def __init__(self, params: Iterable, defaults: dict[str, Any], implementation: Choices | None = None):
         if isinstance(params, Tensor):
@@ -111,7 +137,7 @@ class Optimizer:
         self._repeat = FastUpdate()
         self._step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
         self._step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
-        enable_backward_compile(partial(background_compile.compile_update, weakref.ref(self)))
+        enable_backward_compile(functools.partial(background_compile.compile_update, weakref.ref(self)))
         groups = list(params)
         if not groups and isinstance(params, (list, tuple)):  # a generator may find none, as in OneFlow
             raise params_value("no parameter", "optimizer got an empty parameter list")
@@ -281,6 +307,7 @@ class Optimizer:
     # -- the step --------------------------------------------------------------------------------------------------
 
     @hide_mesh
+    @with_step_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient and requires one; parameters frozen since stay unchanged.
 
@@ -289,8 +316,6 @@ class Optimizer:
         """
         if mode.touch is not None:
             mode.touch(self)
-        for hook in self._hooks_before():
-            hook(self, (closure,), {})
         loss = None
         if closure is not None:
             with enable_grad():
@@ -301,8 +326,6 @@ class Optimizer:
         except Exception:
             self._check_traced()
             raise
-        for hook in self._hooks_after():
-            hook(self, (closure,), {})
         return loss
 
     def step_unless(self, skip: Tensor, closure: Callable[[], Any] | None = None) -> Any:
@@ -560,12 +583,6 @@ class Optimizer:
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after every step."""
         return RemovableHandle(self._step_post_hooks, hook)
-
-    def _hooks_before(self) -> list[Callable]:
-        return [*_before_steps.values(), *self._step_pre_hooks.values()]
-
-    def _hooks_after(self) -> list[Callable]:
-        return [*self._step_post_hooks.values(), *_after_steps.values()]
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

@@ -29,7 +29,7 @@ from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
 from sbpjax.optim.algorithms.line_search import LineSearchTrial, strong_wolfe
 from sbpjax.optim.check import at_least_zero, params_value
-from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.optimizer import Optimizer, with_step_hooks
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "al", "H_diag", "prev_flat_grad", "prev_loss")
 
@@ -108,6 +108,7 @@ class LBFGS(Optimizer):
 
     # -- the step --------------------------------------------------------------------------------------------------
 
+    @with_step_hooks
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Minimize for up to `max_iter` directions.
 
@@ -120,8 +121,6 @@ class LBFGS(Optimizer):
         if closure is None:
             rule = "LBFGS.step() missing 1 required positional argument: 'closure'; it evaluates the loss several times"
             raise OpTypeError("LBFGS.step()", "no closure", rule, "optimizer.step(closure)")
-        for hook in self._hooks_before():
-            hook(self, (closure,), {})
         memory: dict[str, Any] = self.state[self._params[0]]
         before = {name: list(v) if isinstance(v, list) else v for name, v in memory.items()}
         found: list = []
@@ -135,8 +134,6 @@ class LBFGS(Optimizer):
                 memory.clear()
                 memory.update(before)
             raise
-        for hook in self._hooks_after():
-            hook(self, (closure,), {})
         return found[0]
 
     def _minimize(self, closure: Callable[[], Any]) -> Any:
