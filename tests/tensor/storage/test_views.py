@@ -245,6 +245,15 @@ def test_failed_write_leaves_state():
     same(code)
 
 
+def test_tensor_with_views_changes_its_shape_in_place():
+    same(
+        "x = T.arange(6.).reshape(2, 3).clone()\nv, d = x[0], x.detach()\nw = v[1:]\n"
+        "x.transpose_(0, 1)\nv.mul_(10)\nx[0, 1] = 99.\nx.unsqueeze_(0)\ny = x[0, 1]\ny += 0.5\nw.fill_(7)\n"
+        "x.squeeze_()\nx.t_()\nx.t_()\nd.add_(1)\nx.requires_grad_()\n(x * x).sum().backward()\n"
+        "R = [x, v, d, w, y, x.grad, x.is_leaf, x.stride()]"
+    )
+
+
 # Safe differences: arrays cannot change under a recorded op, so what PyTorch would silently or loudly get wrong is right here.
 def test_saved_by_value_through_data():
     import sbpjax

@@ -21,12 +21,19 @@ def _reshape_in_place(function):
         if base_of(self) is not None and (not self.requires_grad or mode.grad):
             return retarget_view(self, function(self, *args, **options))
         if is_shared(self):
-            raise InplaceError(
-                f"{function.__name__}_",
-                "a tensor that shares storage with another one",
-                "only a view, or a tensor that is alone on its storage, changes its shape in place",
-                f"x = x.{function.__name__}(...)",
-            )
+            if self.requires_grad:
+                raise InplaceError(
+                    f"{function.__name__}_",
+                    "a tensor that requires gradients and shares storage with another one",
+                    "of the tensors on the tape only a view, or one that is alone on its storage, changes its shape",
+                    f"x = x.{function.__name__}(...)",
+                )
+            # Its views need a base of the former shape: the tensor becomes a view of one, too.
+            former = self.detach()
+            view = function(former, *args, **options)
+            if view is not former:
+                self._own_meta().base = former
+            return retarget_view(self, view) if view is not former else self
         out = function(self.detach() if not self.requires_grad else self.clone(), *args, **options)
         return reshape_to(self, out)
 

@@ -123,7 +123,9 @@ def steps_of(x: Tensor) -> tuple:
 
 def base_of(x: Tensor) -> Tensor | None:
     """Return the tensor that ``x`` is a differentiable view of."""
-    return None if x._meta is None else x._meta.base
+    base = None if x._meta is None else x._meta.base
+    # A base whose shape was changed in place has a base since, which has its former shape.
+    return base if base is None or base._meta is None or base._meta.base is None else base._meta.base
 
 
 def regenerate(x: Tensor) -> None:
