@@ -11,6 +11,7 @@ import torch as real_torch
 
 import sbpjax
 from sbpjax import mock_oneflow, mock_torch
+from sbpjax._core import naming
 from sbpjax._core.compat.alias import Alias
 
 DEEP = """
@@ -228,7 +229,18 @@ def test_other_packages_can_be_answered_for():
         import torch_like.nn
 
         assert torch_like.nn.Linear is sbpjax.nn.Linear
+        assert naming.is_torch()  # behaviour follows the peer, not the further package
     assert "torch_like" not in sys.modules
+
+
+def test_functorch_of_pytorchs_wheel_is_func():
+    with mock_torch.enable():
+        from functorch import vmap
+
+        assert vmap is sbpjax.func.vmap
+        with pytest.raises(ImportError):
+            from functorch import dim  # noqa: F401
+    assert not isinstance(sys.modules.get("functorch"), Alias)
 
 
 def test_scripts_of_torchscript_and_fx():

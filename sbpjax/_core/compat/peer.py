@@ -31,7 +31,7 @@ class Peer(MetaPathFinder, Loader):
         table: for modules with another place in sbpjax the modules that answer, in the order of the search.
         version: the result of ``importlib.metadata.version(name)`` while enabled.
         gone_through: modules whose ``__dict__`` libraries go through, so that their names are looked up on import.
-        compiled: of modules of other packages that need the real one, what to use instead.
+        refused: of modules of other packages that need the real one, the reason and the replacement.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Peer(MetaPathFinder, Loader):
         table: Mapping[str, tuple[str, ...]],
         version: str,
         gone_through: tuple[str, ...] = (),
-        compiled: Mapping[str, str] | None = None,
+        refused: Mapping[str, tuple[str, str]] | None = None,
     ) -> None:
         self.name = name
         self.table = dict(table)
         self.gone_through = gone_through
-        self.compiled = dict(compiled or {})
+        self.refused = dict(refused or {})
         self.version = version
         self.depth = 0
         self.lazy = False
@@ -110,11 +110,9 @@ class Peer(MetaPathFinder, Loader):
 
     def find_spec(self, fullname: str, path=None, target=None):
         """Find the modules of the peer; other packages are none of its business."""
-        if fullname in self.compiled:
-            rule = f"its kernels are compiled against the runtime of {self.name}, and cannot run in XLA"
-            raise UnknownModuleError(
-                f"import {fullname}", "a library of CUDA kernels", rule, self.compiled[fullname], name=fullname
-            )
+        if fullname in self.refused and not _is_probed():
+            seen = f"a library that needs {self.name} itself"
+            raise UnknownModuleError(f"import {fullname}", seen, *self.refused[fullname], name=fullname)
         if fullname != self.name and not fullname.startswith(f"{self.name}."):
             return None
         if not self.sources_of(fullname):
@@ -201,6 +199,21 @@ class Peer(MetaPathFinder, Loader):
         fresh = [name for name in sys.modules if name not in self._before and not _is_in(name, (self.name, "sbpjax"))]
         touched = {name.partition(".")[0] for name in fresh if _uses_alias(sys.modules[name])} - {"__main__"}
         return {name for name in fresh if name.partition(".")[0] in touched}
+
+
+class FurtherPeer(Peer):
+    """A package beside another peer, which sets the modules aside that use both."""
+
+    def _users(self) -> set[str]:
+        return set()
+
+
+def _is_probed() -> bool:
+    """Return whether `importlib.util.find_spec` searches a module: whether it is installed is another question."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("importlib._bootstrap"):
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
 
 
 def _globals_of_caller() -> dict:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from typing import ClassVar
 
-from .peer import Peer
+from .peer import FurtherPeer, Peer
 
 
 class Enable(contextlib.ContextDecorator):
@@ -22,6 +23,7 @@ class Enable(contextlib.ContextDecorator):
     """
 
     _peer: Peer
+    _shipped: ClassVar[dict[str, str]] = {}  # further packages that the peer's wheel has
 
     def __init__(
         self,
@@ -34,7 +36,8 @@ class Enable(contextlib.ContextDecorator):
     ) -> None:
         self._options = bool(lazy), bool(verbose), mock_version
         self._packages = tuple(packages)
-        self._others = [Peer(name, {name: (target,)}, "0") for name, target in (extra_dict or {}).items()]
+        others = self._shipped | (extra_dict or {})
+        self._others = [FurtherPeer(name, {name: (target,)}, "0") for name, target in others.items()]
         self._on = False
         self.enable()
 
@@ -46,18 +49,18 @@ class Enable(contextlib.ContextDecorator):
             peer.lazy, peer.verbose = self._options[:2]
             if self._options[2]:
                 peer.version = type(peer.version)(self._options[2])
-            peer.enable(self._packages)
-            for other in self._others:
+            for other in self._others:  # before the peer, whose name is then the one that behaviour follows
                 other.enable()
+            peer.enable(self._packages)
             self._on = True
         return self
 
     def disable(self) -> None:
         """Stop answering; doing so twice does nothing."""
         if self._on:
+            self._peer.disable()
             for other in self._others:
                 other.disable()
-            self._peer.disable()
             self._peer.lazy, self._peer.verbose, self._peer.version = self._held
             self._on = False
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from .peer import Peer
 from .switch import Disable, Enable
 from .torch_names.version import __version__ as _version
-from .torch_table import COMPILED, GONE_THROUGH, TABLE
+from .torch_table import GONE_THROUGH, REFUSED, TABLE
 
-peer = Peer("torch", TABLE, _version, GONE_THROUGH, COMPILED)
+peer = Peer("torch", TABLE, _version, GONE_THROUGH, REFUSED)
 
 
 class enable(Enable):
@@ -21,6 +23,7 @@ class enable(Enable):
     """
 
     _peer = peer
+    _shipped: ClassVar[dict[str, str]] = {"functorch": "sbpjax.func"}
 
 
 class disable(Disable):
