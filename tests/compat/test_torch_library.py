@@ -1,6 +1,6 @@
 """`torch.library` and `torch.ops`: operators of libraries as Python functions, and what cannot be loaded."""
 
-import importlib
+import importlib.util
 
 import numpy as np
 import pytest
@@ -70,10 +70,43 @@ def test_compiled_library_cannot_be_loaded(torch):
     assert isinstance(caught.value, LibraryLoadError)
 
 
+def test_library_without_another_way_is_imported_without_its_kernels(torch, tmp_path, monkeypatch):
+    (tmp_path / "kernels_first.py").write_text(
+        "import torch\n\ndef load():\n    torch.ops.load_library('/somewhere/_kernels.so')\n\nload()\n"
+        "FAST = bool(torch.ops.kernels_first.is_fast())\n\ndef fast(x):\n    return torch.ops.kernels_first.fast(x)\n"
+    )
+    (tmp_path / "kernels_maybe.py").write_text(
+        "import torch\ntry:\n    torch.ops.load_library('/somewhere/_kernels.so')\nexcept OSError:\n    FAST = None\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import kernels_first
+    import kernels_maybe
+
+    assert kernels_first.FAST is False and kernels_maybe.FAST is None
+    with pytest.raises(UnknownNameError, match="no operator kernels_first::fast is registered"):
+        kernels_first.fast(torch.ones(1))
+
+
 def test_libraries_of_kernels_name_what_to_use(torch):
-    for name in ("flash_attn_2_cuda", "xformers.ops"):
-        with pytest.raises(ImportError, match=r"compiled against(.|\n)*scaled_dot_product"):
+    for name, text in {
+        "flash_attn_2_cuda": r"compiled against(.|\n)*scaled_dot_product",
+        "xformers.ops": r"compiled against(.|\n)*scaled_dot_product",
+        "pyro": r"all of PyTorch's distributions(.|\n)*NumPyro",
+        "e3nn": r"graphs of torch.fx(.|\n)*e3nn-jax",
+    }.items():
+        with pytest.raises(ImportError, match=text):
             peer.find_spec(name)
+    assert importlib.util.find_spec("e3nn") is None  # not installed here: a probe is answered, not refused
+
+
+def test_inferred_schema_defines_an_operator(torch):
+    def scaled_sum(x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+        return x.sum() * factor
+
+    library = torch.library.Library("test_schemas", "DEF")
+    library.define(torch.library.infer_schema(scaled_sum, mutates_args=(), op_name="scaled_sum"))
+    library.impl("scaled_sum", scaled_sum, "CompositeExplicitAutograd")
+    assert torch.ops.test_schemas.scaled_sum(torch.ones(3)) == 6
 
 
 def test_operators_of_torchvision_are_ours(torch):

@@ -55,8 +55,54 @@ def test_placements_are_sbp_and_their_errors_say_so(torch):
     with pytest.raises(TypeError, match="a placement is Shard"):
         tensor.distribute_tensor(torch.ones(4), mesh, [0, 1])
     assert repr(y.placements) == "(Partial(sum), Replicate())"
-    with pytest.raises(ValueError, match="a pending reduction is a sum"):
-        tensor.Partial("max")
+    with pytest.raises(ValueError, match="a pending reduction is sum, avg, max, min, product"):
+        tensor.Partial("band")
+
+
+def test_pending_reductions_other_than_sums_are_computed_from_the_parts(torch):
+    tensor, results = torch.distributed.tensor, {"avg": 2.5, "max": 4.0, "min": 1.0, "product": 24.0, "sum": 10.0}
+
+    @flow.simulate(ranks=4)
+    def main():
+        mesh = torch.distributed.init_device_mesh("cpu", (4,))
+        grid = torch.distributed.init_device_mesh("cpu", (2, 2))
+        x = torch.full((3,), flow.env.get_rank() + 1.0)
+        found = {op: tensor.DTensor.from_local(x, mesh, [tensor.Partial(op)]).full_tensor() for op in results}
+        assert all((found[op] == results[op]).all() for op in results)
+        rows = tensor.DTensor.from_local(x, grid, [tensor.Partial("max"), tensor.Shard(0)])
+        assert rows.full_tensor().tolist() == [3.0] * 3 + [4.0] * 3
+        again = rows.redistribute(placements=[tensor.Partial("avg"), tensor.Replicate()])
+        assert again.placements == (tensor.Replicate(), tensor.Replicate()) and again.sum() == 21.0
+
+    main()
+
+
+def test_functional_collectives_return_new_tensors_with_gradients(torch):
+    import torch.distributed._functional_collectives as collectives
+    import torch.distributed.nn as across
+
+    @flow.simulate(ranks=4)
+    def main():
+        rank, mesh = flow.env.get_rank(), torch.distributed.init_device_mesh("cpu", (2, 2))
+        x = (torch.arange(4.0) + rank).requires_grad_()
+        whole = collectives.wait_tensor(collectives.all_gather_tensor_autograd(x, 0, mesh.get_group(1)))
+        assert whole.tolist() == [i + r for r in (rank // 2 * 2, rank // 2 * 2 + 1) for i in range(4)]
+        whole.sum().backward()
+        assert x.grad.tolist() == [2.0] * 4
+        y = x.detach()
+        assert collectives.all_reduce(y, "sum", (mesh, 1)).tolist() == [4.0 * (rank // 2) + 1 + 2 * i for i in range(4)]
+        assert collectives.reduce_scatter_tensor(y, "avg", 0, [0, 1, 2, 3]).tolist() == [rank + 1.5]
+        assert collectives.all_to_all_single(y, None, [1] * 4, None).tolist() == [r + rank for r in range(4)]
+        assert collectives.broadcast(y, 2, None).tolist() == [2.0, 3.0, 4.0, 5.0]
+        assert collectives.permute_tensor(y, [1, 2, 3, 0], None)[0] == (rank - 1) % 4
+        with pytest.raises(ValueError, match="have one size"):
+            collectives.all_to_all_single(y, None, [0, 1, 1, 2], None)
+        rows = list(y.unbind())
+        assert across.all_to_all(None, rows)[3] == 3 + rank and across.reduce_scatter(None, rows) == 6 + 4 * rank
+        assert across.scatter(rows, 1) == 1 + rank and across.reduce(y, 2)[0] == (6 if rank == 2 else rank)
+        assert across.gather(y, 1)[3][0] == (3 if rank == 1 else 0) and across.all_reduce(y)[0] == 6
+
+    main()
 
 
 def test_local_targets_beside_logits_split_by_classes(torch):

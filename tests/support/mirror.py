@@ -26,6 +26,8 @@ TESTED_BY = {
     "compat/torch_names/vision_ops.py": ("compat/test_torch_library.py", USED),
     "compat/torch_names/dtensor/": ("distributed/test_sharded.py", USED),
     "compat/torch_names/internal.py": ("compat/test_torch_internal.py", USED),
+    "compat/torch_names/functional_collectives.py": ("distributed/test_sharded.py", USED),
+    "compat/torch_names/distributed_nn.py": ("distributed/test_sharded.py", USED),
     "compat/upper_rows.py": ("tensor/test_rare_functions.py", TABLE),
     "compiler/between_processes.py": ("compiler/test_between_placements.py distributed/test_globals.py", USED),
     "compiler/compile.py": ("compiler/test_lower.py compiler/test_gspmd.py", USED),

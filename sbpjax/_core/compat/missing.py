@@ -31,15 +31,18 @@ _MENTIONS = {
 
 
 def is_mention() -> bool:
-    """Return whether the name that is looked up is only mentioned by a library that is being imported.
+    """Return whether the name that is looked up is only mentioned by a library that is being imported."""
+    frame = _frame_outside(sys._getframe(1))
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] in _MENTIONS and is_unguarded_import()
 
-    None of the frames from the lookup to the module's body is within ``try``, which may have another way without the
+
+def is_unguarded_import() -> bool:
+    """Return whether a library is being imported that handles no error of the caller.
+
+    None of the frames from the caller to the module's body is within ``try``, which may have another way without a
     name, and none of the bodies that import it, up to the first function.
     """
-    frame = _frame_outside(sys._getframe(1))
-    if frame is None or frame.f_code.co_code[frame.f_lasti] not in _MENTIONS:
-        return False
-    imported = False
+    frame, imported = _frame_outside(sys._getframe(1)), False
     while frame is not None:
         if imported and frame.f_code.co_flags & inspect.CO_OPTIMIZED:  # a function, whose caller handles its errors
             return True

@@ -161,6 +161,7 @@ ANSWERS: dict[str, dict[Callable, str]] = {
     "C": {
         do_nothing: "_get_tracing_state _log_api_usage_once",
         tracing: "_is_tracing _are_functorch_transforms_active",
+        return_false: "_is_torch_function_mode_enabled",
         contextlib.nullcontext: "_ExcludeDispatchKeyGuard",
         lambda: device("cuda" if cuda.is_available() else "cpu"): "_get_accelerator",
     },
@@ -225,6 +226,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "C_nn": {"_parse_to": parse_to},
     "config": {"show": lambda: "sbpjax on JAX and XLA\n", "parallel_info": lambda: f"{os.cpu_count()} cores\n"},
     "cpu": {"current_device": lambda: "cpu"},
+    "cpp_extension": {"CUDA_HOME": None, "ROCM_HOME": None},
     "distributed_rpc": {"_require_initialized": return_argument, "is_available": return_false},
     "flop_counter": {"FlopCounterMode": FlopCounterMode},
     "module_hooks": {
@@ -325,6 +327,11 @@ ABSENT: dict[str, list[tuple[str, str, str]]] = {  # names, the reason, and the 
 
 _LAUNCHER = "python -m sbpjax.distributed.launch script.py, and a global module"
 SPACES: dict[str, tuple[str, str, str]] = {  # the module in PyTorch, the reason, and the replacement
+    "cpp_extension": (
+        "utils.cpp_extension",
+        "extensions are compiled against PyTorch's own runtime",
+        "torch.library.custom_op(name) of a Python function of tensors",
+    ),
     "ao": ("ao", _QUANTIZED, _PLAIN_LAYERS),
     "distributions": (
         "distributions",
@@ -333,6 +340,11 @@ SPACES: dict[str, tuple[str, str, str]] = {  # the module in PyTorch, the reason
     ),
     "distributed_optim": ("distributed.optim", "states of optimizers are split by layouts here", _LAUNCHER),
     "distributed_elastic": ("distributed.elastic", "processes are started by a launcher here", _LAUNCHER),
+    "sharded": (
+        "distributed",
+        "sharded tensors are global tensors here: a placement and an sbp",
+        "x.to_global(placement, sbp)",
+    ),
     "distributed_rpc": (
         "distributed.rpc",
         "processes run the same program here",

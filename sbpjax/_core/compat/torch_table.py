@@ -53,7 +53,7 @@ _SHARDED = {
     "_composable.fsdp.fully_shard",
     "state_dict": "checkpoint checkpoint.state_dict checkpoint.stateful checkpoint.state_dict_saver "
     "checkpoint.state_dict_loader checkpoint.filesystem",
-    "": "_functional_collectives checkpoint.hf_storage algorithms algorithms._checkpoint "
+    "": "checkpoint.hf_storage algorithms algorithms._checkpoint "
     "algorithms._checkpoint.checkpoint_wrapper pipelining fsdp.wrap",
 }
 
@@ -65,7 +65,7 @@ _FIRST = {
     "optim": f"{_NAMES}.optim",
     "optim.lr_scheduler": f"{_NAMES}.optim",
     "utils.checkpoint": f"{_NAMES}.checkpoint",
-    "testing": f"{_NAMES}.testing",
+    "testing": f"{_NAMES}.older.testing",
     "distributed": f"{_NAMES}.distributed",
     "serialization": f"{_NAMES}.serialization",
 }
@@ -77,10 +77,10 @@ _ONLY = {
     f"{_NAMES}.types": "types nn.common_types",
     f"{_NAMES}.nn_attention": "nn.attention",
     f"{_NAMES}.pytree": "utils._pytree",
-    f"{_NAMES}.decorators": "utils._contextlib",
+    f"{_NAMES}.older.decorators": "utils._contextlib",
     f"{_NAMES}.foreach": "utils._foreach_utils",
     f"{_NAMES}.multiprocessing": "multiprocessing multiprocessing.spawn multiprocessing.queue multiprocessing.pool",
-    f"{_NAMES}.library": "library _ops _custom_ops _library",
+    f"{_NAMES}.library": "library _ops _custom_ops _library _library.infer_schema",
     f"{_NAMES}.masked": "masked",
     f"{_NAMES}.older.futures": "futures",
     f"{_NAMES}.older.benchmark": "utils.benchmark",
@@ -92,6 +92,7 @@ _ONLY = {
     f"{_NAMES}.signal": "signal",
     f"{_NAMES}.distributed": "distributed.distributed_c10d distributed.constants",
     f"{_NAMES}.distributed_nn": "distributed.nn distributed.nn.functional",
+    f"{_NAMES}.functional_collectives": "distributed._functional_collectives",
     f"{_NO_EFFECT}.jit": "jit jit._script jit._trace jit._recursive _jit_internal",
     f"{_NO_EFFECT}.fx": "fx fx.proxy fx.node fx.graph_module fx._symbolic_trace",
     f"{_NO_EFFECT}.overrides": "overrides",
@@ -99,6 +100,7 @@ _ONLY = {
     f"{_NO_EFFECT}.flex_attention": "nn.attention.flex_attention",
     f"{_NO_EFFECT}.no_device": "xpu mps mtia",
     f"{_NO_EFFECT}.cpu": "cpu",
+    f"{_NO_EFFECT}.cpp_extension": "utils.cpp_extension",
     f"{_NO_EFFECT}.onnx": "onnx",
     f"{_NO_EFFECT}.ao": "ao ao.quantization ao.nn quantization nn.qat nn.quantized nn.intrinsic nn.quantizable",
     f"{_NO_EFFECT}.distributed_optim": "distributed.optim distributed.algorithms.ddp_comm_hooks",
@@ -112,10 +114,17 @@ _ONLY = {
     **{f"{_NO_EFFECT}.{name}": name for name in ("export", "nested")},
 }
 
-# compiled parts of libraries of CUDA kernels: importing one ends in an error with the replacement
+# modules of libraries that cannot run here, with the reason and the replacement: importing one is an error
+_KERNELS = "its kernels are compiled against the runtime of torch, and cannot run in XLA"
 _ATTENTION = 'F.scaled_dot_product_attention; in transformers attn_implementation="sdpa"'
-COMPILED = dict.fromkeys(("flash_attn_2_cuda", "flash_attn_3._C", "xformers.ops"), _ATTENTION)
-COMPILED["functorch.dim"] = "einops, or torch.einsum"
+REFUSED = dict.fromkeys(("flash_attn_2_cuda", "flash_attn_3._C", "xformers.ops"), (_KERNELS, _ATTENTION)) | {
+    "functorch.dim": (_KERNELS, "einops, or torch.einsum"),
+    "mamba_ssm": (_KERNELS, "transformers' MambaModel, whose scan is made of tensor ops"),
+    "causal_conv1d": (_KERNELS, "F.conv1d with padding on the left"),
+    "deepspeed": (_KERNELS, "x.to_global(placement, sbp), optimizer states split by sbpjax.optim (ZeRO)"),
+    "e3nn": ("it builds its modules as graphs of torch.fx", "e3nn-jax, through sbpjax.wrap_jax"),
+    "pyro": ("it needs all of PyTorch's distributions", "NumPyro, through sbpjax.wrap_jax"),
+}
 
 GONE_THROUGH = ("torch.distributions",)  # by libraries, as a dict
 
@@ -127,7 +136,7 @@ def _table() -> dict[str, tuple[str, ...]]:
     for own, names in _SHARDED.items():
         here = (f"{_DTENSOR}.{own}",) if own else ()
         more = (f"{_DTENSOR}.mesh",) if own == "tensor" else ()
-        table.update({f"torch.distributed.{n}": (*here, *more, f"{_NAMES}.sharded") for n in names.split()})
+        table.update({f"torch.distributed.{n}": (*here, *more, f"{_NO_EFFECT}.sharded") for n in names.split()})
     for own, names in _ONLY.items():
         table.update({f"torch.{name}": (own,) for name in names.split()})
     for name, own in _FIRST.items():

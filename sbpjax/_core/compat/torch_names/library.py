@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sbpjax._core.compat.missing import MissingPlaceholder, is_mention, is_unguarded_import
 from sbpjax._core.functions import nn as _nn
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor import Tensor
@@ -129,9 +130,11 @@ class _Namespace:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __getattr__(self, name: str) -> Operator:
+    def __getattr__(self, name: str) -> Any:
         """Return an operator: a registered one, one of `_OWN`, or of PyTorch's own that is a public function."""
         found = None if name.startswith("__") else _find(f"{self.name}::{name}")
+        if found is None and is_mention():
+            return MissingPlaceholder(f"torch.ops.{self.name}.{name}", "torch")
         if found is None:
             raise UnknownNameError(
                 f"torch.ops.{self.name}.{name}",
@@ -157,10 +160,15 @@ class _Ops:
     def load_library(self, path: Any) -> None:
         """Load a shared library of operators, if they are sbpjax's own.
 
+        Nothing is loaded where a library that is being imported has no other way, as torchaudio: its operators raise
+        an error when they are called.
+
         Raises:
             LibraryLoadError: any other library, an OSError.
         """
         if os.path.basename(os.path.dirname(os.fspath(path))) in _OWN and os.path.basename(path).startswith("_C"):
+            return
+        if is_unguarded_import():
             return
         rule = "a library of compiled operators needs PyTorch's own runtime"
         raise LibraryLoadError(f"torch.ops.load_library({os.fspath(path)!r})", "a shared library", rule, _FIX)
@@ -296,6 +304,11 @@ def wrap_triton(kernel: Any, /) -> Any:
 
 def _of(op: Any) -> Operator:
     return op if isinstance(op, Operator) else _declare(op)
+
+
+def infer_schema(prototype_function: Callable, /, *, mutates_args: Any = (), op_name: str | None = None) -> str:
+    """Return a text that `define` takes for a function: its name and its signature."""
+    return f"{op_name or ''}{inspect.signature(prototype_function)}"
 
 
 def define(qualname: str, schema: Any = None, *, lib: Any = None, tags: Any = ()) -> Any:

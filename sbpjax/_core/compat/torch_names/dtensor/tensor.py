@@ -71,13 +71,23 @@ class Replicate(Placement):
     """PyTorch's name of ``sbpjax.sbp.broadcast``."""
 
 
+_REDUCTIONS = {"avg": "mean", "max": "amax", "min": "amin", "product": "prod"}
+
+
 class Partial(Placement):
-    """PyTorch's name of ``sbpjax.sbp.partial_sum``; there are no other pending reductions."""
+    """PyTorch's name of ``sbpjax.sbp.partial_sum``; `from_local` does the reductions that are no sums.
+
+    Args:
+        reduce_op: ``"sum"``, ``"avg"``, ``"max"``, ``"min"`` or ``"product"``.
+
+    Raises:
+        OpValueError: another reduction.
+    """
 
     def __init__(self, reduce_op: str = "sum") -> None:
-        if reduce_op != "sum":
-            rule, fix = "a pending reduction is a sum here", "Partial()"
-            raise OpValueError(f"Partial({reduce_op!r})", f"reduce_op {reduce_op!r}", rule, fix)
+        if reduce_op not in ("sum", *_REDUCTIONS):
+            rule = f"a pending reduction is sum, {', '.join(_REDUCTIONS)}"
+            raise OpValueError(f"Partial({reduce_op!r})", f"reduce_op {reduce_op!r}", rule, "Partial()")
         self.reduce_op = reduce_op
 
     def __repr__(self) -> str:
@@ -104,11 +114,9 @@ def sbp_of(placements: Any, mesh: DeviceMesh, ndim: int) -> tuple:
         if not isinstance(one, Placement):
             rule = "a placement is Shard(dim), Replicate() or Partial()"
             raise OpTypeError("DTensor placements", f"{one!r}", rule, "[Shard(0), Replicate()]")
-        found.append(split(one.dim % ndim) if isinstance(one, Shard) else _OTHERS[type(one)])
+        is_sum = isinstance(one, Partial) and one.reduce_op == "sum"  # equal parts have the value as their average
+        found.append(split(one.dim % ndim) if isinstance(one, Shard) else partial_sum if is_sum else broadcast)
     return tuple(found)
-
-
-_OTHERS: dict[type, Any] = {Replicate: broadcast, Partial: partial_sum}
 
 
 def placements_of(x: Tensor) -> tuple[Placement, ...]:
@@ -128,9 +136,15 @@ def from_local(
     Args:
         local_tensor: this process's part: of its devices together, if it has several in the mesh.
         device_mesh: the mesh.
-        placements: one per axis; all `Replicate` by default.
+        placements: one per axis; all `Replicate` by default. An average or a maximum is computed at once.
         run_check: compare shapes and dtypes of the processes; without it all are taken to be equal.
     """
+    for axis, one in enumerate(placements or ()):
+        if isinstance(one, Partial) and one.reduce_op != "sum":
+            rest = [Shard(p.dim % local_tensor.ndim + 1) if isinstance(p, Shard) else p for p in placements]
+            rest[axis] = Shard(0)
+            parts = from_local(local_tensor.unsqueeze(0), device_mesh, rest, run_check=run_check)
+            return getattr(parts, _REDUCTIONS[one.reduce_op])(0)
     sbp = sbp_of(placements, device_mesh, local_tensor.ndim)
     return _from_local(local_tensor, device_mesh.placement, sbp, check_meta=run_check, copies_get_grad=True)
 
