@@ -11,8 +11,45 @@ import zlib
 
 import numpy as np
 import torch
+from torch.nn.modules.module import register_module_forward_pre_hook
+from torch.optim.optimizer import register_optimizer_step_post_hook
 
-TWO_STEPS_S: list[float] = []  # CPU time of the first two steps of each call of `train`
+
+class StepClock:
+    """CPU seconds of the first two steps of every optimizer, each from the first call of a module to its step's end.
+
+    with StepClock() as clock:       # hooks of all modules and optimizers: any loop counts, also a library's
+        program()
+    clock.seconds()                  # the sum over the optimizers, None without two steps of one
+    """
+
+    def __enter__(self):
+        self.start, self.steps = None, {}
+        self._handles = [self._wait(), register_optimizer_step_post_hook(self._finish_step)]
+        return self
+
+    def __exit__(self, *error):
+        for handle in self._handles:
+            handle.remove()
+
+    def _wait(self):
+        return register_module_forward_pre_hook(self._start_step)
+
+    def _start_step(self, module, args):
+        if module.training and torch.is_grad_enabled():
+            self.start = time.process_time()
+            self._handles[0].remove()
+
+    def _finish_step(self, optimizer, args, kwargs):
+        times = self.steps.setdefault(optimizer, [])
+        if self.start is not None:
+            times.append(time.process_time() - self.start)
+            self.start, self._handles[0] = None, self._wait()
+
+    def seconds(self):
+        """Return the sum of the first two steps of the optimizers that took two."""
+        found = [sum(times[:2]) for times in self.steps.values() if len(times) > 1]
+        return round(sum(found), 3) if found else None
 
 
 def numbers(name, *shape, scale=1.0):
@@ -51,15 +88,13 @@ def train(model, loss_of, steps=3, optimizer=None, lr=0.01):
     """Return the losses of some steps of SGD, or of another optimizer."""
     model.train()
     optimizer = optimizer or torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
-    losses, start = [], time.process_time()
+    losses = []
     for step in range(steps):
         optimizer.zero_grad()
         loss = loss_of(step)
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        if step == 1:
-            TWO_STEPS_S.append(time.process_time() - start)
     return losses
 
 
