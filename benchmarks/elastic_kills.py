@@ -220,20 +220,24 @@ def _has_open(pid, path):
 
 
 def check(rows, wanted):
-    """Return the steps done again and the largest relative difference of losses; raise if a step is left out."""
-    again, difference, last = 0, 0.0, 0
+    """Check that no step is left out.
+
+    Returns:
+        The steps done again, the most of them after one start, and the largest relative difference of a loss.
+    """
+    again, most, difference, last = 0, 0, 0.0, 0
     start = None
     for _, piece, epoch, step, loss in rows:
         if (piece, epoch) != start:
             if step > last + 1:
                 raise SystemExit(f"epoch {epoch} begins at step {step} after step {last}")
-            again += last + 1 - step
+            again, most = again + last + 1 - step, max(most, last + 1 - step)
         elif step != last + 1:
             raise SystemExit(f"step {step} after step {last} in epoch {epoch}")
         start, last = (piece, epoch), step
         if step in wanted:
             difference = max(difference, abs(loss - wanted[step]) / abs(wanted[step]))
-    return again, difference
+    return again, most, difference
 
 
 def run_whole(folder, ports, limit_s):
@@ -292,20 +296,16 @@ def kill_often(job, kills, chance, deadline):
     """Kill at random moments; yield the facts of each kill once the job went on."""
     done = 0
     while done < kills and time.monotonic() < deadline:
-        aim, target = chance.choice(MOMENTS[:-1]), chance.choice(TARGETS)
-        if aim == "compile":  # that of a start after another kill
-            first = [kill_once(job, chance, "step", chance.choice(TARGETS), deadline)]
-            follow = chance.choice(["compile", "restart"])
-            killed = [*first, kill_once(job, chance, follow, target, deadline)]
-        else:
-            killed = [kill_once(job, chance, aim, target, deadline)]
-        killed = [facts for facts in killed if facts is not None]
+        aims = [chance.choice(["collective", "step", "save"])]
+        aims += chance.choice([[], [], ["restart"], ["compile"], ["restart", "compile"]])  # before the job goes on
+        tried = [kill_once(job, chance, aim, chance.choice(TARGETS), deadline) for aim in aims]
+        killed = [facts for facts in tried if facts is not None]
         if not killed:
             continue
         done += len(killed)
         killed[-1]["next_s"] = await_step(job, killed[-1]["start"], GROWN_S) - killed[-1]["killed"]
         yield from killed
-        time.sleep(chance.uniform(0.5, 8.0))
+        time.sleep(chance.uniform(0.5, 3.0))
 
 
 class Timeline(threading.Thread):
@@ -373,7 +373,7 @@ def grow(folder, ports, wanted, standby):
             start, _ = job.start_of_last(), time.sleep(0.1)
         grown_s = await_step(job, start, GROWN_S) - started
         time.sleep(5.0)
-        again, difference = check(job.rows(), wanted)
+        again, _, difference = check(job.rows(), wanted)
     finally:
         job.end()
     facts = {"grown_s": grown_s, "step_s": step_s, "intervals": grown_s / (20 * step_s)}
@@ -382,8 +382,9 @@ def grow(folder, ports, wanted, standby):
 
 def summarise(kills, rows, wanted, cold_s):
     """Return the facts of all kills."""
-    again, difference = check(rows, wanted)
+    again, most, difference = check(rows, wanted)
     found = {"kills": len(kills), "cold_s": round(cold_s, 1), "steps": rows[-1][3], "steps_again": again}
+    found["most_again"] = most
     found["loss_difference"] = difference
     for name in ("target", "moment"):
         found[name] = dict(sorted(collections.Counter(facts[name] for facts in kills).items()))
@@ -427,7 +428,10 @@ def main():
     if given.grow:
         return print(json.dumps(grow(given.folder, free_ports(4), wanted, given.standby)))
     kills = json.loads(kept.read_text()) if kept.exists() else []
-    job = Job(given.folder / "killed", free_ports(given.hosts), standby=given.standby)
+    ports = given.folder / "ports.json"
+    if not ports.exists():  # snapshots in memory are found again at the same addresses
+        ports.write_text(json.dumps(free_ports(given.hosts)))
+    job = Job(given.folder / "killed", json.loads(ports.read_text()), standby=given.standby)
     try:
         await_step(job, (job.piece, 0), GROWN_S)
         chance = random.Random(f"{given.seed} {job.piece}")

@@ -38,14 +38,14 @@ class HostRanks(RankProcesses):
     Args:
         options: the options of the launcher.
         key: of the job.
-        node: the index of this host.
+        address: of this host's agent, which no other job on this host has.
     """
 
-    def __init__(self, options, key: bytes, node: int) -> None:
+    def __init__(self, options, key: bytes, address: str) -> None:
         super().__init__(options)
         self._key = key
         # The same name after a restart of the launcher.
-        name = f"{signing.derive_key(key, 'snapshots').hex()[:16]}-{node}"
+        name = signing.derive_key(key, "snapshots", address).hex()[:16]
         self.snapshots = os.path.join(os.path.dirname(self.snapshots), name)
         self._folder = tempfile.mkdtemp(prefix="sbpjax-ranks-")
         self._lease = self._make_lease(0.0)

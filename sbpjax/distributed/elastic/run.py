@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         os.environ[signing.SECRET_FILE] = os.path.abspath(options.secret_file)
     key = signing.derive_key(signing.job_key(), "elastic")
     settings = make_settings(options, key)
-    ranks = HostRanks(options, key, settings.node)
+    ranks = HostRanks(options, key, settings.address)
     agent = Agent(settings, ranks, ranks.log)
     code = EXIT_RESTART
     try:

@@ -21,7 +21,7 @@ def make(tmp_path):
 
     def start(text, lease_s=60.0, epoch=EPOCH, options=()):
         words = [*options, "--nproc_per_node", "2", "--no_python", "sh", "-c", f"cd {tmp_path}; {text}"]
-        ranks = HostRanks(launch.parser().parse_args(words), b"k" * 32, 4)
+        ranks = HostRanks(launch.parser().parse_args(words), b"k" * 32, "h4:1")
         made.append(ranks)
         ranks.extend(time.monotonic() + lease_s)
         ranks.start(epoch, epoch.hosts[1])
@@ -96,3 +96,14 @@ def test_the_failure_of_a_rank_is_reported(make, capfd):
     asyncio.run(ranks.stop(0.0))
     err = capfd.readouterr().err
     assert "rank 4" in err and "exited with code 9" in err and "    broken" in err
+
+
+def test_two_jobs_with_one_secret_keep_their_snapshots_apart():
+    options = launch.parser().parse_args(["train.py"])
+    made = [HostRanks(options, b"k" * 32, address) for address in ("h4:1", "h4:2", "h4:1")]
+    try:
+        first, other, again = [ranks.snapshots for ranks in made]
+    finally:
+        for ranks in made:
+            ranks.close()
+    assert first == again != other

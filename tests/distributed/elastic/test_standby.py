@@ -29,7 +29,7 @@ def ranks(tmp_path, monkeypatch):
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "ours.py").write_text("")
     words = ["--standby", "ours,no_such_module", str(tmp_path / "train.py"), str(tmp_path)]
-    made = HostRanks(launch.parser().parse_args(words), b"k" * 32, 4)
+    made = HostRanks(launch.parser().parse_args(words), b"k" * 32, "h4:1")
     yield made
     run(made.stop(0.0))
     made.close()
