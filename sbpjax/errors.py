@@ -496,7 +496,7 @@ class MissingNameError(SbpjaxError, AttributeError):
     module = ""
 
     @classmethod
-    def of(cls, module: str, name: str) -> MissingNameError:
+    def for_name(cls, module: str, name: str) -> MissingNameError:
         """Return the error for a name of a module."""
         self = cls(f"module {module!r} has no attribute {name!r}", name=name)
         self.module = module

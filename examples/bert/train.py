@@ -67,7 +67,7 @@ def pretrain(options: Options, resume: bool = False) -> float:
     pairs = BertPretrainingDataset(
         folder / "pages",
         options.length,
-        SpecialTokens.of(tokenizer),
+        SpecialTokens.from_tokenizer(tokenizer),
         vocabulary_of(tokenizer),
         samples=options.pretrain_steps * options.batch,
     )

@@ -311,7 +311,7 @@ class _Block:
         with (
             _hold_tracers(call.owned, owned),
             _undo_foreign_writes([*handles, *call.owned], arrays),
-            _traced_randomness(random),
+            _draw_from_traced_key(random),
             use_fresh_cache(),
         ):
             result = call.module._call_impl(args, kwargs)
@@ -476,7 +476,7 @@ def _undo_foreign_writes(own, tracers):
 
 
 @contextlib.contextmanager
-def _traced_randomness(random):
+def _draw_from_traced_key(random):
     """Draw from a traced key, counting from a traced number, within the block."""
     if not random:
         before = default_generator._counter

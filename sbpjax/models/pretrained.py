@@ -109,7 +109,7 @@ def from_pretrained(
     with show_progress(f"loading {directory}", sum(parameter.numel() for parameter in model.parameters())) as progress:
         for name, parameter in model.named_parameters():
             part = parts[name]
-            value = start[name] if part is None else part.of(arrays, tuple(parameter.shape))
+            value = start[name] if part is None else part.read_parameter(arrays, tuple(parameter.shape))
             place, layout = (None, None) if layouts is None else layouts.of[name]
             parameter.data = flow.tensor(value, dtype=dtype, placement=place, sbp=layout)
             progress.advance(parameter.numel())

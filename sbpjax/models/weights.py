@@ -61,7 +61,7 @@ class Part:
             return [self]
         return [replace(self, name=self.name.replace("#", str(i)), row=i) for i in range(ours[0])]
 
-    def of(self, arrays: Mapping[str, Any], ours: tuple[int, ...]) -> Any:
+    def read_parameter(self, arrays: Mapping[str, Any], ours: tuple[int, ...]) -> Any:
         """Return the array of a parameter of this shape: a view of one tensor of the files, or a stack of several."""
         found = [part.read(arrays[part.name]) for part in self.rows(ours)]
         return np.stack(found) if "#" in self.name else found[0]

@@ -75,7 +75,7 @@ class FastUpdate:
             self._versions = write_counts(self._written)
         self._mark = mark if mode.touch is None else None
 
-    def of(self, updated: Sequence[Tensor]) -> list[Update] | None:
+    def find_updates(self, updated: Sequence[Tensor]) -> list[Update] | None:
         """Return the stored programs of a step that updates these parameters, None on a cache miss."""
         if changes.now is not self._mark or mode.touch is not None or list(map(_kind, updated)) != self._updated:
             return None

@@ -341,7 +341,7 @@ class Optimizer:
         updated = [p for group in self.param_groups for p in group["params"] if p.grad is not None and requires_grad(p)]
         if any(p.grad.__class__ is RowGrad for p in updated):
             self._make_dense()
-        updates = self._repeat.of(updated)
+        updates = self._repeat.find_updates(updated)
         if updates is None:
             updates = self._gather_updates()
         runs: list[Run] = []

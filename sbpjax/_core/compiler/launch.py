@@ -78,7 +78,7 @@ class Launcher:
         found = self._found
         if not found.ready and found.known:
             with self._lock:
-                if not found.ready and found.of(args).results is not None:
+                if not found.ready and found.find_program(args).results is not None:
                     self.call(*args)  # it has been ready for no arguments so far, so this misses, and makes it so
         return bool(found.ready)
 
@@ -95,7 +95,7 @@ class Launcher:
         Raises:
             TypeError, ValueError: the arguments are not those that it was compiled for.
         """
-        return self._found.of(args).chain(args, outs)
+        return self._found.find_program(args).chain(args, outs)
 
 
 class _ProgramTable:
@@ -113,7 +113,7 @@ class _ProgramTable:
         self.known: dict[tuple, _CompiledProgram] = {}
         self.ready: list = []
 
-    def of(self, args: Sequence) -> _CompiledProgram:
+    def find_program(self, args: Sequence) -> _CompiledProgram:
         key = tuple([_signature(x) for x in args])
         known = self.known.get(key)
         if known is None:

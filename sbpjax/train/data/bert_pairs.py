@@ -100,7 +100,7 @@ class BertPretrainingDataset(Shuffled):
             self._refuse(f"share={self.share}", "the share of tokens to predict is between 0 and 1", "share=0.15")
         if not 0 <= min(self.special) or max(self.special) >= self.vocabulary:
             rule = f"special tokens are from 0 to vocabulary - 1 = {self.vocabulary - 1}, the mask too"
-            self._refuse(f"{self.special}", rule, "SpecialTokens.of(tokenizer)")
+            self._refuse(f"{self.special}", rule, "SpecialTokens.from_tokenizer(tokenizer)")
         if self.continues is not None and self.continues.shape != (self.vocabulary,):
             rule = f"continues has a bool for each of {self.vocabulary} tokens"
             self._refuse(f"shape {self.continues.shape}", rule, "np.zeros(vocabulary, bool)")

@@ -1,7 +1,7 @@
 """Row ids of categorical features from 64-bit keys: by hashing, or by a table of frequent keys.
 
     ids = hashed(keys, sizes)                              # (N, F) uint64 → (N, F) int64, below each feature's size
-    frequent = FrequentKeys.of(blocks_of_keys, least=10)   # row 0 of a feature is for all rarer keys
+    frequent = FrequentKeys.from_blocks(blocks_of_keys, least=10)   # row 0 of a feature is for all rarer keys
     ids = frequent.ids(keys)
 
 `crossed` makes keys of pairs of features, as linear models need. Keys are mixed by SplitMix64's finaliser, so that
@@ -75,7 +75,7 @@ class FrequentKeys:
         self.sizes = tuple(len(k) + 1 for k in self.known)
 
     @classmethod
-    def of(cls, blocks: Iterable[np.ndarray], least: int = 10) -> FrequentKeys:
+    def from_blocks(cls, blocks: Iterable[np.ndarray], least: int = 10) -> FrequentKeys:
         """Return the frequent keys of data that is read once, block by block.
 
         Args:
@@ -86,18 +86,20 @@ class FrequentKeys:
             DataError: there is no block, or `least` is below 1.
         """
         if least < 1:
-            raise DataError("FrequentKeys.of(...)", f"least={least}", "a key that has a row occurs once", "least=10")
+            raise DataError(
+                "FrequentKeys.from_blocks(...)", f"least={least}", "a key that has a row occurs once", "least=10"
+            )
         counts: list[tuple[np.ndarray, np.ndarray]] = []
         for block in blocks:
             counts = counts or [(np.zeros(0, np.uint64), np.zeros(0, np.int64))] * block.shape[1]
-            _check(block, len(counts), "FrequentKeys.of(blocks)")
+            _check(block, len(counts), "FrequentKeys.from_blocks(blocks)")
             for f, (keys, times) in enumerate(counts):
                 more, often = np.unique(block[:, f].astype(np.uint64), return_counts=True)
                 both, place = np.unique(np.concatenate([keys, more]), return_inverse=True)
                 counts[f] = both, np.bincount(place, np.concatenate([times, often])).astype(np.int64)
         if not counts:
             rule = "thresholds are counted in data"
-            raise DataError("FrequentKeys.of(blocks)", "no block", rule, "FrequentKeys.of([keys])")
+            raise DataError("FrequentKeys.from_blocks(blocks)", "no block", rule, "FrequentKeys.from_blocks([keys])")
         return cls([keys[times >= least] for keys, times in counts])
 
     def ids(self, keys: np.ndarray) -> np.ndarray:

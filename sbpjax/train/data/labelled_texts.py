@@ -100,7 +100,7 @@ class LabelledTexts(Shuffled):
         shuffle: bool = True,
     ) -> None:
         self.path, self.columns, self.length = os.fspath(path), columns, length
-        self.special = SpecialTokens.of(tokenizer) if special is None else special
+        self.special = SpecialTokens.from_tokenizer(tokenizer) if special is None else special
         ends = 2 if columns.pair is None else 3
         if length <= ends:
             rule = f"an input has {ends} special tokens, and one of text at least"

@@ -38,7 +38,7 @@ class SpecialTokens(NamedTuple):
     mask: int = -1
 
     @classmethod
-    def of(cls, tokenizer: Any) -> SpecialTokens:
+    def from_tokenizer(cls, tokenizer: Any) -> SpecialTokens:
         """Return those of a tokenizer of the package `tokenizers`.
 
         Raises:
@@ -49,7 +49,7 @@ class SpecialTokens(NamedTuple):
         if missing:
             rule = "BERT's inputs are put together with [PAD], [CLS] and [SEP]"
             fix = "--model wordpiece trains a tokenizer with them; or SpecialTokens(pad=..., begin=..., end=...)"
-            raise DataError("SpecialTokens.of(tokenizer)", f"no {', '.join(missing)}", rule, fix)
+            raise DataError("SpecialTokens.from_tokenizer(tokenizer)", f"no {', '.join(missing)}", rule, fix)
         mask = found["[MASK]"]
         return cls(found["[PAD]"], found["[CLS]"], found["[SEP]"], -1 if mask is None else mask)
 

@@ -93,11 +93,11 @@ class _Cycles(Schedule):
         if cycle >= self.cycle_limit:
             return self.lr_min
         top = base * self.cycle_decay**cycle
-        return self.lr_min + (top - self.lr_min) * self.fall(inside, length)
+        return self.lr_min + (top - self.lr_min) * self.decay_factor(inside, length)
 
-    def fall(self, t: float, length: float) -> float:
+    def decay_factor(self, t: float, length: float) -> float:
         """Return what is left of the height of a fall: 1 at its beginning, 0 at its end."""
-        raise NotImplementedError(f"{type(self).__name__} has no fall()")
+        raise NotImplementedError(f"{type(self).__name__} has no decay_factor()")
 
     def length(self) -> int:
         """Return after what time the last fall ends."""
@@ -125,7 +125,7 @@ class Cosine(_Cycles):
 
     k_decay: float = 1.0
 
-    def fall(self, t: float, length: float) -> float:
+    def decay_factor(self, t: float, length: float) -> float:
         """Return what is left of the height."""
         return 0.5 * (1 + math.cos(math.pi * t**self.k_decay / length**self.k_decay))
 
@@ -146,7 +146,7 @@ class Poly(_Cycles):
     power: float = 0.5
     k_decay: float = 1.0
 
-    def fall(self, t: float, length: float) -> float:
+    def decay_factor(self, t: float, length: float) -> float:
         """Return what is left of the height."""
         return (1 - t**self.k_decay / length**self.k_decay) ** self.power
 
@@ -160,7 +160,7 @@ class Linear(_Cycles):
         0.6
     """
 
-    def fall(self, t: float, length: float) -> float:
+    def decay_factor(self, t: float, length: float) -> float:
         """Return what is left of the height."""
         return 1 - t / length
 
@@ -179,7 +179,7 @@ class Tanh(_Cycles):
     lb: float = -7.0
     ub: float = 3.0
 
-    def fall(self, t: float, length: float) -> float:
+    def decay_factor(self, t: float, length: float) -> float:
         """Return what is left of the height."""
         share = t / length
         return 0.5 * (1 - math.tanh(self.lb * (1 - share) + self.ub * share))

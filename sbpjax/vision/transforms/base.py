@@ -1,8 +1,8 @@
 """`Transform`: base class of image transforms, and `Compose`.
 
-A transform has two halves. `draw` chooses what is random from a generator, given the image's size; `image`, `boxes` and
-`masks` then do it, and are functions. So a picture, its boxes and its masks move alike, and a sample of a number is the
-same whoever makes it:
+A transform has two halves. `draw` chooses what is random from a generator, given the image's size; `transform_image`,
+`transform_boxes` and `transform_masks` then do it, and are functions. So a picture, its boxes and its masks move alike,
+and a sample of a number is the same whoever makes it:
 
     augment = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor()], seed=1)
     augment(image, number=17)              # the same at every call, in every worker
@@ -26,9 +26,9 @@ from .random_numbers import generator
 class Transform:
     """Base of all transforms: of one image, or of a sample as a dict with ``image`` and maybe ``boxes``, ``masks``.
 
-    A subclass defines `image`, `draw` if something is random, and `boxes` and `masks` if it moves pixels. ``keypoints``
-    ``(N, K, 3)`` move as boxes without area do; those that come to the border or beyond are not visible any more. Other
-    keys of a sample stay as they are.
+    A subclass defines `transform_image`, `draw` if something is random, and `transform_boxes` and `transform_masks` if
+    it moves pixels. ``keypoints`` ``(N, K, 3)`` move as boxes without area do; those that come to the border or beyond
+    are not visible any more. Other keys of a sample stay as they are.
     """
 
     moves = False  # whether boxes and masks follow
@@ -38,23 +38,23 @@ class Transform:
         """Return what is random in a sample, for an image of a size."""
         return None
 
-    def image(self, image: Any, drawn: Any) -> Any:
+    def transform_image(self, image: Any, drawn: Any) -> Any:
         """Return the image."""
-        raise NotImplementedError(f"{type(self).__name__} has no image()")
+        raise NotImplementedError(f"{type(self).__name__} has no transform_image()")
 
-    def boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
         """Return boxes ``(N, 4)`` of an image that had a height and a width."""
         return boxes
 
-    def masks(self, masks: Any, drawn: Any) -> Any:
+    def transform_masks(self, masks: Any, drawn: Any) -> Any:
         """Return masks ``(..., H, W)``."""
         return masks
 
-    def keypoints(self, points: Any, drawn: Any, height: int, width: int, new: tuple[int, int]) -> Any:
+    def transform_keypoints(self, points: Any, drawn: Any, height: int, width: int, new: tuple[int, int]) -> Any:
         """Return points ``(N, K, 3)``, x, y and visible, of an image that had one size and has a new one."""
         points = np.asarray(points, np.float32)
         flat = points.reshape(-1, 3)
-        moved = np.asarray(self.boxes(flat[:, [0, 1, 0, 1]], drawn, height, width))[:, :2]
+        moved = np.asarray(self.transform_boxes(flat[:, [0, 1, 0, 1]], drawn, height, width))[:, :2]
         inside = ((moved > 0) & (moved < np.array(new[::-1]))).all(1) & (flat[:, 2] > 0)
         found = np.concatenate([moved, flat[:, 2:]], 1) * inside[:, None]
         return found.astype(np.float32).reshape(points.shape)
@@ -82,7 +82,7 @@ class Transform:
         operation = f"{type(self).__name__}(sample)"
         if not isinstance(sample, dict):
             height, width = size_of(sample, operation)
-            return self.image(sample, self.draw(random, height, width))
+            return self.transform_image(sample, self.draw(random, height, width))
         if "image" not in sample:
             near = next((key for key in sample if isinstance(key, str) and nearest(key, ["image"])), None)
             fix = f"sample['image'] = sample.pop({near!r})" if near else "{'image': image, 'boxes': boxes}"
@@ -91,14 +91,16 @@ class Transform:
             )
         height, width = size_of(sample["image"], operation)
         drawn = self.draw(random, height, width)
-        found = {**sample, "image": self.image(sample["image"], drawn)}
+        found = {**sample, "image": self.transform_image(sample["image"], drawn)}
         if self.moves and sample.get("boxes") is not None:
             check_boxes(sample["boxes"], height, width)
-            found["boxes"] = self.boxes(sample["boxes"], drawn, height, width)
+            found["boxes"] = self.transform_boxes(sample["boxes"], drawn, height, width)
         if self.moves and sample.get("masks") is not None:
-            found["masks"] = self.masks(sample["masks"], drawn)
+            found["masks"] = self.transform_masks(sample["masks"], drawn)
         if self.moves and sample.get("keypoints") is not None:
-            found["keypoints"] = self.keypoints(sample["keypoints"], drawn, height, width, size_of(found["image"]))
+            found["keypoints"] = self.transform_keypoints(
+                sample["keypoints"], drawn, height, width, size_of(found["image"])
+            )
         return found
 
     def _random(self, number: int | None, random: np.random.Generator | None, seed: int) -> np.random.Generator:

@@ -76,15 +76,15 @@ class Resize(Transform):
             new = (high, low) if height > width else (low, high)
         return new[0], new[1], new[0] / height, new[1] / width
 
-    def image(self, image: Any, drawn: Any) -> Any:
+    def transform_image(self, image: Any, drawn: Any) -> Any:
         """Return the image, resized."""
         return geometry.resize_image(image, *drawn[:2], self.interpolation, self.antialias)
 
-    def boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
         """Return boxes of the new size."""
         return geometry.scaled_boxes(boxes, *drawn[2:])
 
-    def masks(self, masks: Any, drawn: Any) -> Any:
+    def transform_masks(self, masks: Any, drawn: Any) -> Any:
         """Return masks of the new size."""
         return geometry.resized_masks(masks, *drawn[:2])
 
@@ -94,15 +94,15 @@ class _Part(Transform):
 
     moves = True
 
-    def image(self, image: Any, drawn: Any) -> Any:
+    def transform_image(self, image: Any, drawn: Any) -> Any:
         """Return the part."""
         return geometry.crop(image, *drawn)
 
-    def boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
         """Return boxes, cut at the part's border; some may have no area left, see `SanitizeBoxes`."""
         return geometry.shifted_boxes(boxes, *drawn)
 
-    def masks(self, masks: Any, drawn: Any) -> Any:
+    def transform_masks(self, masks: Any, drawn: Any) -> Any:
         """Return masks of the part."""
         return geometry.cropped_masks(masks, *drawn)
 
@@ -200,16 +200,16 @@ class RandomResizedCrop(_Part):
         """Return top, left, height, width."""
         return random_crop_box(height, width, random, self.scale, self.ratio)
 
-    def image(self, image: Any, drawn: Any) -> Any:
+    def transform_image(self, image: Any, drawn: Any) -> Any:
         """Return the part, resized."""
         return geometry.resize_image(geometry.crop(image, *drawn), *self.size, self.interpolation, self.antialias)
 
-    def boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: Any, height: int, width: int) -> Any:
         """Return boxes of the part."""
         cut = geometry.shifted_boxes(boxes, *drawn)
         return geometry.scaled_boxes(cut, self.size[0] / drawn[2], self.size[1] / drawn[3])
 
-    def masks(self, masks: Any, drawn: Any) -> Any:
+    def transform_masks(self, masks: Any, drawn: Any) -> Any:
         """Return masks of the part."""
         return geometry.resized_masks(geometry.cropped_masks(masks, *drawn), *self.size)
 
@@ -237,23 +237,23 @@ class RandomHorizontalFlip(_Flip):
         super().__init__(p)
         self.pairs = tuple(pairs)
 
-    def image(self, image: Any, drawn: bool) -> Any:
+    def transform_image(self, image: Any, drawn: bool) -> Any:
         """Return the image, mirrored or not."""
         return geometry.mirrored(image) if drawn else image
 
-    def boxes(self, boxes: Any, drawn: bool, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: bool, height: int, width: int) -> Any:
         """Return the boxes."""
         return geometry.mirrored_boxes(boxes, width) if drawn else boxes
 
-    def masks(self, masks: Any, drawn: bool) -> Any:
+    def transform_masks(self, masks: Any, drawn: bool) -> Any:
         """Return the masks."""
         return geometry.flipped_masks(masks, -1) if drawn else masks
 
-    def keypoints(self, points: Any, drawn: bool, height: int, width: int, new: tuple[int, int]) -> Any:
+    def transform_keypoints(self, points: Any, drawn: bool, height: int, width: int, new: tuple[int, int]) -> Any:
         """Return the points, those of the left and the right exchanged."""
         if not drawn:
             return points
-        found = super().keypoints(points, drawn, height, width, new)
+        found = super().transform_keypoints(points, drawn, height, width, new)
         order = np.arange(found.shape[1])
         for left, right in self.pairs:
             order[[left, right]] = right, left
@@ -267,15 +267,15 @@ class RandomVerticalFlip(_Flip):
         p: the probability.
     """
 
-    def image(self, image: Any, drawn: bool) -> Any:
+    def transform_image(self, image: Any, drawn: bool) -> Any:
         """Return the image, turned over or not."""
         return geometry.turned_over(image) if drawn else image
 
-    def boxes(self, boxes: Any, drawn: bool, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: bool, height: int, width: int) -> Any:
         """Return the boxes."""
         return geometry.turned_over_boxes(boxes, height) if drawn else boxes
 
-    def masks(self, masks: Any, drawn: bool) -> Any:
+    def transform_masks(self, masks: Any, drawn: bool) -> Any:
         """Return the masks."""
         return geometry.flipped_masks(masks, -2) if drawn else masks
 
@@ -298,15 +298,15 @@ class RandomRotation(Transform):
         """Return the six numbers of the move."""
         return geometry.affine(height, width, angle=random.uniform(-self.degrees, self.degrees))
 
-    def image(self, image: Any, drawn: geometry.Matrix) -> Any:
+    def transform_image(self, image: Any, drawn: geometry.Matrix) -> Any:
         """Return the image, turned."""
         return geometry.move_image(image, drawn, self.interpolation, self.fill)
 
-    def boxes(self, boxes: Any, drawn: geometry.Matrix, height: int, width: int) -> Any:
+    def transform_boxes(self, boxes: Any, drawn: geometry.Matrix, height: int, width: int) -> Any:
         """Return the boxes around the turned ones."""
         return geometry.moved_boxes(boxes, drawn, height, width)
 
-    def masks(self, masks: Any, drawn: geometry.Matrix) -> Any:
+    def transform_masks(self, masks: Any, drawn: geometry.Matrix) -> Any:
         """Return the masks, turned."""
         return geometry.moved_masks(masks, drawn)
 

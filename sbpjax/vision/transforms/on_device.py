@@ -205,7 +205,7 @@ def _resize_size(transform: Resize, height: int, width: int) -> tuple[int, int]:
     return transform.draw(None, height, width)[:2]  # type: ignore[arg-type]  # nothing is random
 
 
-_plain = _BatchTransform(lambda _: (), lambda transform, images, _: transform.image(images, None))
+_plain = _BatchTransform(lambda _: (), lambda transform, images, _: transform.transform_image(images, None))
 _own_size = lambda transform, height, width: transform.size  # noqa: E731
 _WAYS = {
     Resize: _BatchTransform(lambda _: (), _resize, _resize_size),

@@ -63,7 +63,7 @@ class ColorJitter(Transform):
         drawn = [(name, random.uniform(*pair)) for name, pair in ranges.items()]
         return [drawn[i] for i in random.permutation(4)]
 
-    def image(self, image: Any, drawn: list[tuple[str, float]]) -> Any:
+    def transform_image(self, image: Any, drawn: list[tuple[str, float]]) -> Any:
         """Return the image, its colours changed."""
         for name, factor in drawn:
             if factor != (name != "hue"):  # 1, or no shift, leaves it as it is
@@ -87,7 +87,7 @@ class RandomGrayscale(Transform):
         """Return whether."""
         return bool(random.random() < self.p)
 
-    def image(self, image: Any, drawn: bool) -> Any:
+    def transform_image(self, image: Any, drawn: bool) -> Any:
         """Return the image, its channels alike or as they were."""
         one_channel = is_pil(image) and image.mode == "L"
         return colour.grey(image, 3) if drawn and not one_channel else image
@@ -103,7 +103,7 @@ class ToTensor(Transform):
         tensor([[[1., 1.]]])
     """
 
-    def image(self, image: Any, drawn: None) -> Any:
+    def transform_image(self, image: Any, drawn: None) -> Any:
         """Return the tensor."""
         if is_tensor(image):
             return _scale_image(image)
@@ -116,7 +116,7 @@ class ToTensor(Transform):
 
 
 def _scale_image(image: Any) -> Any:
-    return image if image.dtype in (flow.float32, flow.float64) else ToDtype("float32").image(image, None)
+    return image if image.dtype in (flow.float32, flow.float64) else ToDtype("float32").transform_image(image, None)
 
 
 class ToDtype(Transform):
@@ -140,7 +140,7 @@ class ToDtype(Transform):
             rule = "a dtype is one of floats or of whole numbers, by its name"
             raise DataError(f"ToDtype({dtype!r})", self.dtype, rule, "ToDtype('float32')")
 
-    def image(self, image: Any, drawn: None) -> Any:
+    def transform_image(self, image: Any, drawn: None) -> Any:
         """Return the image in the dtype."""
         image = np.asarray(image) if is_pil(image) else image
         old = str(image.dtype).rpartition(".")[2]
@@ -177,7 +177,7 @@ class Normalize(Transform):
             raise DataError("Normalize(mean, std)", f"mean {mean}, std {std}", rule, "Normalize([0.5], [0.5])")
         self.mean, self.std = tuple(map(float, mean)), tuple(map(float, std))
 
-    def image(self, image: Any, drawn: None) -> Any:
+    def transform_image(self, image: Any, drawn: None) -> Any:
         """Return the image, normalised."""
         check_floats(image, "Normalize(mean, std)(image)")
         channels = image.shape[-3] if is_tensor(image) else np.atleast_3d(image).shape[-1]
@@ -230,7 +230,7 @@ class RandomErasing(Transform):
                 return int(random.integers(height - h + 1)), int(random.integers(width - w + 1)), h, w
         return None
 
-    def image(self, image: Any, drawn: tuple[int, int, int, int] | None) -> Any:
+    def transform_image(self, image: Any, drawn: tuple[int, int, int, int] | None) -> Any:
         """Return the image, a part of it covered."""
         if drawn is None:
             return image

@@ -209,7 +209,7 @@ class _Policy(Transform):
     def __init__(self, interpolation: str, fill: float) -> None:
         self.interpolation, self.fill = interpolation, fill
 
-    def image(self, image: Any, drawn: list[tuple[str, float]]) -> Any:
+    def transform_image(self, image: Any, drawn: list[tuple[str, float]]) -> Any:
         """Return the image, changed."""
         for name, magnitude in drawn:
             image = change_image(image, name, magnitude, self.interpolation, self.fill)
@@ -372,10 +372,10 @@ class AugMix(_Policy):
             chains.append(chain)
         return float(own), [float(weight) for weight in weights], chains
 
-    def image(self, image: Any, drawn: Any) -> Any:
+    def transform_image(self, image: Any, drawn: Any) -> Any:
         """Return the mixture, in the kind and the dtype of the image."""
         own, weights, chains = drawn
-        chained = [_Policy.image(self, image, chain) for chain in chains]
+        chained = [_Policy.transform_image(self, image, chain) for chain in chains]
         if is_tensor(image):
             wide = image if image.is_floating_point() else image.float()
             mixed = own * wide + sum(weight * one for weight, one in zip(weights, chained, strict=True))

@@ -29,7 +29,7 @@ def test_hashed_rows_are_even_and_below_the_sizes():
 
 
 def test_keys_that_are_frequent_have_rows_and_others_share_one():
-    frequent = FrequentKeys.of(np.array_split(KEYS, 4), least=10)
+    frequent = FrequentKeys.from_blocks(np.array_split(KEYS, 4), least=10)
     ids = frequent.ids(KEYS)
     for f in range(3):
         keys, counts = np.unique(KEYS[:, f], return_counts=True)
@@ -52,9 +52,9 @@ def test_crosses_tell_pairs_apart():
     [
         (lambda: hashed(KEYS, (10, 10)), r"keys are integers \(N, 2\)"),
         (lambda: hashed(KEYS.astype(float), (10, 10, 10)), "keys float64"),
-        (lambda: FrequentKeys.of([]), "no block"),
-        (lambda: FrequentKeys.of([KEYS], least=0), "least=0"),
-        (lambda: FrequentKeys.of([KEYS]).ids(KEYS[:, :2]), r"keys are integers \(N, 3\)"),
+        (lambda: FrequentKeys.from_blocks([]), "no block"),
+        (lambda: FrequentKeys.from_blocks([KEYS], least=0), "least=0"),
+        (lambda: FrequentKeys.from_blocks([KEYS]).ids(KEYS[:, :2]), r"keys are integers \(N, 3\)"),
     ],
 )
 def test_misuse(run, expected):

@@ -34,7 +34,7 @@ TABLES = {
 @pytest.mark.parametrize("task", GLUE)
 def test_columns_of_glue(task, tokenizer, tmp_path):
     (tmp_path / "t.tsv").write_text(TABLES[task][0], newline="")
-    special = SpecialTokens.of(tokenizer)
+    special = SpecialTokens.from_tokenizer(tokenizer)
     found = LabelledTexts(tmp_path / "t.tsv", tokenizer, GLUE[task], 12, shuffle=False)
     assert len(found) == len(TABLES[task][1])
     for sample, (first, second, label) in zip(found, TABLES[task][1], strict=True):
@@ -73,7 +73,7 @@ def test_long_texts_are_cut_token_by_token(tokenizer, tmp_path):
                 assert (first.tolist(), second.tolist()) == (list(range(m)), list(range(n))), (a, b, room)
     (tmp_path / "t.tsv").write_text("sentence\tlabel\n" + " ".join(WORDS * 3) + "\t1\n")
     sample = LabelledTexts(tmp_path / "t.tsv", tokenizer, GLUE["sst2"], 10)[0]
-    assert sample["attention_mask"].all() and sample["input_ids"][-1] == SpecialTokens.of(tokenizer).end
+    assert sample["attention_mask"].all() and sample["input_ids"][-1] == SpecialTokens.from_tokenizer(tokenizer).end
 
 
 @pytest.mark.parametrize(

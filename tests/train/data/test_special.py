@@ -29,6 +29,6 @@ def test_one_sentence_and_two():
 
 
 def test_of_a_tokenizer():
-    assert SpecialTokens.of(train_tokenizer(["a b"], 300, model="wordpiece")) == (0, 2, 3, 4)
+    assert SpecialTokens.from_tokenizer(train_tokenizer(["a b"], 300, model="wordpiece")) == (0, 2, 3, 4)
     with pytest.raises(DataError, match="no \\[PAD\\], \\[CLS\\], \\[SEP\\]\n.*\n  fix:  --model wordpiece"):
-        SpecialTokens.of(train_tokenizer(["a b"], 300))
+        SpecialTokens.from_tokenizer(train_tokenizer(["a b"], 300))

@@ -20,7 +20,7 @@ def test_jitter_draws_factors_and_an_order():
     by_hand = image_of("pil")
     for name, factor in drawn[0]:
         by_hand = getattr(colour, name)(by_hand, factor)
-    assert (np.asarray(by_hand) == np.asarray(jitter.image(image_of("pil"), drawn[0]))).all()
+    assert (np.asarray(by_hand) == np.asarray(jitter.transform_image(image_of("pil"), drawn[0]))).all()
 
 
 @pytest.mark.parametrize("kind", ["pil", "array", "uint8", "float"])

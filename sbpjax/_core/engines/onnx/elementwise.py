@@ -213,7 +213,7 @@ def select(walk: Walk, op, operands):
     if is_relu(walk, *operands):
         return walk.elementwise_result(walk.graph.add("Relu", operands[2].name), op.results[0], operands[2:])
     if (name := match_pooling(walk, *operands)) is not None:
-        return walk.of(name, op.results[0])
+        return walk.value_like(name, op.results[0])
     name = walk.graph.add("Where", *(v.name for v in operands))
     same = [v for v in operands if len(v.shape) == len(facts(op.results[0])[1])]
     return walk.elementwise_result(name, op.results[0], same)

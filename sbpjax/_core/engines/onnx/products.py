@@ -155,7 +155,7 @@ def windows(walk: Walk, op, operands):
     if how == "add" and len(wide) == 1 and _is_running(x.shape, wide[0], sizes, steps, holes, pads):
         back = pads[wide[0]][0] == 0
         axis = walk.graph.constant(np.int64(wide[0]))
-        return walk.of(walk.graph.add("CumSum", walk.full(x), axis, reverse=int(back)), op.results[0])
+        return walk.value_like(walk.graph.add("CumSum", walk.full(x), axis, reverse=int(back)), op.results[0])
     if how not in ("maximum", "add") or not wide or not kind.startswith(("f", "bf")):
         raise UnsupportedError(op.name, f"by {how}, of {kind}")
     name = walk.full(x)

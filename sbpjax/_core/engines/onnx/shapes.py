@@ -108,7 +108,7 @@ def concatenate(walk: Walk, op, operands):
     if len(operands) == 1:
         return operands[0]
     dim = number(op.attributes["dimension"])
-    return walk.of(walk.graph.add("Concat", *map(walk.full, operands), axis=dim), op.results[0])
+    return walk.value_like(walk.graph.add("Concat", *map(walk.full, operands), axis=dim), op.results[0])
 
 
 @rule("slice")
@@ -129,7 +129,7 @@ def real_dynamic_slice(walk: Walk, op, operands):
             return _part(walk, op, x, starts, ends, steps)
     begin, end, step = (_lengths(walk, v) for v in bounds)
     axes = walk.graph.ints(*range(len(x.shape)))
-    return walk.of(walk.graph.add("Slice", walk.full(x), begin, end, axes, step), op.results[0])
+    return walk.value_like(walk.graph.add("Slice", walk.full(x), begin, end, axes, step), op.results[0])
 
 
 def _part(walk: Walk, op, x: Value, starts, ends, steps) -> Value:
@@ -143,7 +143,7 @@ def _part(walk: Walk, op, x: Value, starts, ends, steps) -> Value:
     made = walk.graph.add("Slice", name, *picked, axes, strides)
     if len(dims) == 1:
         walk.parts[made] = Part(name, x.shape, dims[0], starts[dims[0]], steps[dims[0]])
-    return walk.of(made, op.results[0])
+    return walk.value_like(made, op.results[0])
 
 
 # Operations between a free size and a vector of sizes that leave it unchanged.
@@ -174,7 +174,7 @@ def dynamic_slice(walk: Walk, op, operands):
         return x
     begin = _starts(walk, [starts[d] for d in dims], [x.shape[d] for d in dims], [sizes[d] for d in dims])
     end = walk.graph.add("Add", begin, walk.graph.ints(*(sizes[d] for d in dims)))
-    return walk.of(walk.graph.add("Slice", walk.full(x), begin, end, walk.graph.ints(*dims)), op.results[0])
+    return walk.value_like(walk.graph.add("Slice", walk.full(x), begin, end, walk.graph.ints(*dims)), op.results[0])
 
 
 def _starts(walk: Walk, starts, lengths, sizes) -> str:
@@ -203,7 +203,7 @@ def dynamic_update_slice(walk: Walk, op, operands):
     end = walk.graph.add("Add", begin, walk.graph.ints(part.shape[dim]))  # type: ignore[arg-type]
     before = walk.graph.add("Slice", whole, walk.graph.ints(0), begin, axis)
     behind = walk.graph.add("Slice", whole, end, walk.graph.ints(x.shape[dim]), axis)  # type: ignore[arg-type]
-    return walk.of(walk.graph.add("Concat", before, walk.full(part), behind, axis=dim), op.results[0])
+    return walk.value_like(walk.graph.add("Concat", before, walk.full(part), behind, axis=dim), op.results[0])
 
 
 @rule("pad")
@@ -229,7 +229,7 @@ def pad(walk: Walk, op, operands):
         starts = walk.graph.ints(*(max(-low[d], 0) for d in dims))
         ends = walk.graph.ints(*(high[d] if high[d] < 0 else last for d in dims))
         name = walk.graph.add("Slice", name, starts, ends, walk.graph.ints(*dims))
-    return walk.of(name, op.results[0])
+    return walk.value_like(name, op.results[0])
 
 
 def _pad_interior(walk: Walk, name: str, x: Value, fill: Value, inner: list[int]) -> str:
@@ -258,7 +258,7 @@ def reverse(walk: Walk, op, operands):
     dims = numbers(op.attributes["dimensions"])
     ends = walk.graph.ints(*[np.iinfo(np.int64).min] * len(dims))
     picked = walk.graph.ints(*[-1] * len(dims)), ends, walk.graph.ints(*dims), walk.graph.ints(*[-1] * len(dims))
-    return walk.of(walk.graph.add("Slice", walk.full(operands[0]), *picked), op.results[0])
+    return walk.value_like(walk.graph.add("Slice", walk.full(operands[0]), *picked), op.results[0])
 
 
 @rule("get_dimension_size")
@@ -270,7 +270,7 @@ def size_of(walk: Walk, op, operands):
     if x.actual[dim] is not None:
         raise UnsupportedError(op.name, "of a value that was not spread yet")
     size = walk.graph.add("Shape", x.name, start=dim, end=dim + 1)
-    return walk.of(walk.graph.add("Squeeze", walk.cast(size, "i32"), walk.graph.ints(0)), op.results[0])
+    return walk.value_like(walk.graph.add("Squeeze", walk.cast(size, "i32"), walk.graph.ints(0)), op.results[0])
 
 
 @rule("dynamic_iota")
@@ -297,7 +297,7 @@ def pad_dynamic(walk: Walk, op, operands):
     """Convert a padding with computed widths."""
     x, fill, low, high, _ = operands
     widths = walk.graph.add("Concat", _lengths(walk, low), _lengths(walk, high), axis=0)
-    return walk.of(walk.graph.add("Pad", walk.full(x), widths, fill.name), op.results[0])
+    return walk.value_like(walk.graph.add("Pad", walk.full(x), widths, fill.name), op.results[0])
 
 
 @rule("bitcast_convert")

@@ -101,7 +101,7 @@ class Walk:
 
     # -- values --------------------------------------------------------------------------------------------------------
 
-    def of(self, name: str, like: Any, actual: Shape | None = None, target: str | None = None) -> Value:
+    def value_like(self, name: str, like: Any, actual: Shape | None = None, target: str | None = None) -> Value:
         """Return the value of a name, of the type of a program's value."""
         kind, shape = facts(like)
         return Value(name, kind, shape, shape if actual is None else actual, target)

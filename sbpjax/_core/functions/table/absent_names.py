@@ -93,7 +93,7 @@ def absent_name_error(space: str, name: str) -> AttributeError:
     found = None if name.startswith("__") else row(full)
     package = f"sbpjax.{space}" if space else "sbpjax"
     if found is None:
-        return MissingNameError.of(package, name)
+        return MissingNameError.for_name(package, name)
     if found in OLD:
         rule = f"OneFlow used this name before it had global tensors; see {page('how_to/oneflow_scripts.md')}"
     else:

@@ -141,7 +141,7 @@ def attention_moves(eqn, chosen: tuple[Strategy, ...], sizes: tuple[int, ...]) -
     if backward:
         total, launches = total + size * sum(nbytes(*x, 2, wide=True) for x in outs[1:3]), launches + size
     if causal:
-        steps = attention_ring.moved_exchanges(size)
+        steps = attention_ring.count_exchanges(size)
         total += steps * sum(nbytes(*x, 1) for x in (*ins, *outs))
         # q, kv, out and lse; in a backward the arrays of queries, kv, lse, dq and dkv.
         launches += steps * (5 if backward else 4)

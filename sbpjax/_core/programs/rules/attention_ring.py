@@ -101,7 +101,7 @@ class _Packed:
         self.widths = [x.shape[-1] for x in arrays]
         self.packed = lax.concatenate(arrays, arrays[0].ndim - 1)
 
-    def of(self, packed) -> Any:
+    def unpack(self, packed) -> Any:
         """Return the arrays in one that was sent."""
         ends = np.cumsum(self.widths).tolist()
         return [lax.slice_in_dim(packed, e - w, e, axis=packed.ndim - 1) for e, w in zip(ends, self.widths)]
@@ -123,7 +123,7 @@ def exchanges(size: int) -> list[list[tuple[int, int]]]:
     return [list(enumerate(to)) for to in halves]
 
 
-def moved_exchanges(size: int) -> int:
+def count_exchanges(size: int) -> int:
     """Return the number of the two exchanges that move anything."""
     return sum(any(a != b for a, b in pairs) for pairs in exchanges(size))
 
@@ -214,7 +214,7 @@ def forward(q, k, v, mask, segments, how: Scores, kernel: str, ring: Ring, queri
 
     def step(state, kv, _, source):
         rank = ring.index if source is None else source
-        (k, v), (mask, segments) = both.of(*kv), pick.extras(rank)
+        (k, v), (mask, segments) = both.unpack(*kv), pick.extras(rank)
         found = parts.attend_part(q, k, v, mask, segments, how, kernel, pick.part(rank))
         return found if state is None else parts.join_parts(state, found), ()
 
@@ -233,7 +233,7 @@ def _zigzag_forward(q, k, v, how: Scores, kernel: str, ring: Ring, rows: int):
         return parts.zero_empty_rows(*parts.bind_attention(q, k, v, mask, None, how, kernel))
 
     def step(state, kv, _, source):
-        kv = both.of(*kv)
+        kv = both.unpack(*kv)
         mask = order.mask(ring.index if source is None else source, q.ndim)
         if source is None:
             return attend(q, kv, mask, how), ()
@@ -321,12 +321,12 @@ def backward(q, k, v, mask, segments, how: Scores, kernel: str, out, lse, ct, ri
 
     def step(dq, vk, sums, source):
         rank = ring.index if source is None else source
-        (v, k), (mask, segments) = both.of(*vk), pick.extras(rank)
+        (v, k), (mask, segments) = both.unpack(*vk), pick.extras(rank)
         found = parts.gradients(q, k, v, mask, segments, how, kernel, pick.part(rank), out, lse, ct)
         return _add_sums(dq, sums, found)
 
     dq, sums = ring.run_rounds((both.packed,), None, step)
-    dv, dk = both.of(*sums)
+    dv, dk = both.unpack(*sums)
     return [x.astype(y.dtype) for x, y in zip((dq, dk, dv), (q, k, v), strict=True)]
 
 
@@ -341,7 +341,7 @@ def _zigzag_backward(q, k, v, how: Scores, kernel: str, out, lse, ct, ring: Ring
     order = _Zigzag(ring, rows)
     half, dim, both, of_rows = order.half, q.ndim - 2, _Packed(v, k), _Packed(q, out, ct)
     dtype, vk = q.dtype, order.enter(both.packed, k.ndim - 2)
-    q, out, ct = of_rows.of(order.enter(of_rows.packed, dim))
+    q, out, ct = of_rows.unpack(order.enter(of_rows.packed, dim))
     lse = order.enter(lse, dim, np.inf)
     every = replace(how, window=EVERY_KEY)
 
@@ -350,7 +350,7 @@ def _zigzag_backward(q, k, v, how: Scores, kernel: str, out, lse, ct, ring: Ring
         return parts.equation_grad(q, k, v, mask, None, how, kernel, out, lse, ct)
 
     def step(dq, vk, sums, source):
-        kv = both.of(*vk)[::-1]
+        kv = both.unpack(*vk)[::-1]
         mask = order.mask(ring.index if source is None else source, q.ndim)
         if source is None:
             return _add_sums(None, None, gradients(q, kv, mask, how, out, lse, ct))
@@ -368,5 +368,5 @@ def _zigzag_backward(q, k, v, how: Scores, kernel: str, out, lse, ct, ring: Ring
         return _add_sums(dq, sums, lax.cond(source < ring.index, before, behind))
 
     dq, (sums,) = ring.run_rounds((vk,), None, step)
-    dv, dk = both.of(order.leave(sums.astype(k.dtype), k.ndim - 2))
+    dv, dk = both.unpack(order.leave(sums.astype(k.dtype), k.ndim - 2))
     return [order.leave(dq.astype(dtype), dim), dk, dv]
