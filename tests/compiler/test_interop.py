@@ -1,5 +1,6 @@
 """Ordinary sharded arrays in and out."""
 
+import contextlib
 import random
 
 import jax
@@ -13,6 +14,7 @@ from sbpjax._core.compiler import conversions, interop
 from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra, placement
 
+TYPES = (AxisType.Auto, AxisType.Explicit)
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 
 
@@ -124,3 +126,24 @@ def test_random_layouts_there_and_back():
         np.testing.assert_array_equal(y.numpy(), x.numpy())
         crossed += 1
     assert padded
+
+
+def test_random_arrays_of_jax_there_and_back():
+    """Also on meshes of shuffled or few devices and with axes of size 1, under the array's mesh and without."""
+    draw = random.Random(7)
+    for _ in range(40):
+        sizes = draw.choice([(8,), (2, 4), (4, 2), (2, 2, 2), (1, 8), (2, 2)])
+        names = tuple(draw.sample(["data", "model", "expert", "x"], len(sizes)))
+        devices = np.asarray(draw.sample(jax.devices(), np.prod(sizes))).reshape(sizes)
+        mesh = Mesh(devices, names, axis_types=tuple(draw.choice(list(TYPES)) for _ in sizes))
+        dims: list = [[] for _ in range(draw.choice([1, 2, 3]))]
+        for name in names:
+            draw.choice([*dims, []]).append(name)
+        sharding = NamedSharding(mesh, PartitionSpec(*[tuple(d) or None for d in dims]))
+        values = np.arange(8.0 ** len(dims), dtype="f").reshape((8,) * len(dims))
+        with jax.set_mesh(mesh) if draw.random() < 0.5 else contextlib.nullcontext():
+            x = flow.from_jax(jax.device_put(values, sharding))
+            back = x.jax()
+            assert x.placement.axis_names == names
+            np.testing.assert_array_equal(x.numpy(), values)
+        assert back.sharding.mesh == mesh and back.sharding.is_equivalent_to(sharding, len(dims))
