@@ -28,7 +28,7 @@ from sbpjax._core.serialization import cache_folder
 REQUIRED = ("jax", "jaxlib", "flax", "optax", "numpy", "ml-dtypes")
 EXTRAS = tuple("demo train vision onnx openvino int8 iree serve parquet cuda12 cuda13 tpu aot".split())
 _DEVICES_S = 60.0
-_REPORT_S = 10.0
+_REPORT_S = 5.0
 _LIST_DEVICES = """
 import collections, jax
 kinds = collections.Counter((d.platform, d.device_kind) for d in jax.devices())
