@@ -247,6 +247,8 @@ def test_scripts_of_torchscript_and_fx():
     with mock_torch.enable():
         import torch
 
+        assert issubclass(torch.jit.TracerWarning, Warning)
+
         @torch.jit.script
         def double(x):
             return x * 2

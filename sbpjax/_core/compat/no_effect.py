@@ -254,6 +254,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "ScriptModule": ScriptModule,
         "RecursiveScriptModule": make_empty_class("RecursiveScriptModule", ScriptModule),
         "ScriptFunction": make_empty_class("ScriptFunction"),
+        "TracerWarning": make_empty_class("TracerWarning", Warning),  # ultralytics filters it at import
         "annotate": lambda the_type, the_value: the_value,
         **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),
     },
