@@ -23,6 +23,7 @@ from sbpjax._core.tensor.amp.lists import ACCELERATOR, CastPolicy
 from sbpjax._core.tensor.handle import dtype as _dtypes
 from sbpjax._core.tensor.handle.mode import mode as _mode
 from sbpjax._core.tensor.storage.version_counter import changes
+from sbpjax.errors import explain_arguments
 
 from .config_values import check_bool, check_choice, check_integer, option_error
 from .planner_config import PlannerConfig
@@ -54,6 +55,7 @@ _MANY_LAYERS, _MANY_ON_ONE_CPU, _MANY_ON_CPUS = 16, 40, 10
 STRAIGHTEN = ("Disable", "SpeedFirst", "MemoryFirst", "OverlapCpuGpu", "DelayShortGpu", "CompressMemory")
 
 
+@explain_arguments
 class GraphConfig(PlannerConfig):
     """The options of one graph, with those of the planner; its methods set them, its attributes read them.
 

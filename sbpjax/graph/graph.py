@@ -32,7 +32,7 @@ from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax._core.tracing.signature import Call
-from sbpjax.errors import GraphError, GraphTypeError
+from sbpjax.errors import GraphError, GraphTypeError, explain_arguments
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer
@@ -68,6 +68,7 @@ _counts: dict[str, int] = {}
 _MOST_MISSED = 3
 
 
+@explain_arguments
 class Graph(Reports):
     """Base class of graphs; a subclass assigns modules in ``__init__`` and overrides `build`.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sbpjax._core.tracing.capture import State
-from sbpjax.errors import GraphError
+from sbpjax.errors import GraphError, explain_arguments
 
 from .fitting import find_program, owners_of, prepared_or_last
 from .program.program import Program
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sbpjax._core.inspect.traffic import Traffic
 
 
+@explain_arguments
 class Reports:
     """The report methods of `Graph`."""
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from sbpjax.errors import ConfigError, nearest
+from sbpjax.errors import ConfigError, explain_arguments, nearest
 
 # Of any family: tokens with a meaning, options of generation, who wrote the file and in which dtype.
 OTHER = frozenset(
@@ -48,6 +48,7 @@ def _fits(name: str, kind: str, value: Any) -> tuple[bool, str]:
     return isinstance(value, kinds), rule
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Base of the configurations of all families.
@@ -160,6 +161,7 @@ class Config:
         raise ConfigError(f"{type(self).__name__}(...)", seen, rule, fix)
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class LabelledConfig(Config):
     """Base of the configurations of families with models that classify.

@@ -26,7 +26,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.errors import OpValueError
+from sbpjax.errors import OpValueError, explain_arguments
 
 from .beams import Beams
 from .layers import Attention, KeyValues, put
@@ -248,6 +248,7 @@ class _BeamStep(nn.Graph):
         return values, places
 
 
+@explain_arguments
 class Generator:
     """Generates with one model; keeps its programs for batches of the same size and prompts of about the same length.
 

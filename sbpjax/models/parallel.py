@@ -36,7 +36,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import cuda, sbp
-from sbpjax.errors import PlacementError
+from sbpjax.errors import PlacementError, explain_arguments
 
 # Outermost first: what is innermost has the fastest links.
 AXES = ("pipeline", "data", "fsdp", "context", "expert", "tensor")
@@ -59,6 +59,7 @@ AXIS_RULES: Mapping[str, str | None] = {
 }
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class Parallel:
     """The degree of each kind of parallelism; their product is the number of devices.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from sbpjax._core.tensor import Tensor
-from sbpjax.errors import OpTypeError, OpValueError
+from sbpjax.errors import OpTypeError, OpValueError, keyword_fix, strip_signature
 from sbpjax.optim.options import Choices, Implementation
 
 
@@ -38,21 +39,23 @@ def params_value(seen: str, rule: str, fix: str = "") -> OpValueError:
     return OpValueError("making an optimizer", seen, rule, fix or _FIX)
 
 
-def checked_implementation(optimizer: str, implementation: Any) -> dict[str, Any]:
+def checked_implementation(optimizer: type, implementation: Any) -> dict[str, Any]:
     """Return all of PyTorch's implementation choices, so that a group has the same keys as PyTorch's.
 
     Raises:
         OpTypeError: the option does not exist.
         OpValueError: ``differentiable=True``.
     """
-    unknown = sorted(set(implementation) - _CHOICES)
+    name, unknown = optimizer.__name__, sorted(set(implementation) - _CHOICES)
     if unknown:
-        rule = f"{optimizer}.__init__() got an unexpected keyword argument {unknown[0]!r}"
-        raise OpTypeError(f"{optimizer}({unknown[0]}=...)", f"options {unknown}", rule, f"{optimizer}(params)")
+        signature = strip_signature(inspect.signature(optimizer.__init__), made=True)
+        fix = keyword_fix(unknown[0], [*signature.parameters, *_CHOICES], f"{name}{signature}")
+        rule = f"{name}.__init__() got an unexpected keyword argument {unknown[0]!r}"
+        raise OpTypeError(f"{name}({unknown[0]}=...)", f"options {unknown}", rule, fix)
     if implementation.get("differentiable"):
         rule = "an update writes parameters in place, so no gradient flows through it"
         fix = "sbpjax.func.grad over a step written with plain tensor operations"
-        raise OpValueError(f"{optimizer}(differentiable=True)", "differentiable=True", rule, fix)
+        raise OpValueError(f"{name}(differentiable=True)", "differentiable=True", rule, fix)
     return {**_DEFAULT_CHOICES, **implementation}
 
 

@@ -37,7 +37,7 @@ from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, St
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad, dense, request_row_gradient, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
-from sbpjax.errors import ModuleMethodError, OpError, warn
+from sbpjax.errors import ModuleMethodError, OpError, warn, with_signature_errors
 from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.fast_path import FastUpdate, Update
@@ -120,6 +120,8 @@ class Optimizer:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("sbpjax."):
             cls.__doc__ = FamilyDocstring(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
+            if "__init__" in vars(cls):
+                cls.__init__ = with_signature_errors(cls.__init__)
         elif "step" in vars(cls):  # a library's optimizer with a step of its own
             cls.step = with_step_hooks(cls.step)  # type: ignore[method-assign]
 
@@ -127,7 +129,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             rule = "params argument given to the optimizer should be an iterable of Tensors or dicts"
             raise params_type(params, rule)
-        chosen = {} if implementation is None else checked_implementation(type(self).__name__, implementation)
+        chosen = {} if implementation is None else checked_implementation(type(self), implementation)
         self.defaults = {**defaults, **chosen}
         self._check({**self.defaults, "params": ()})  # before the parameters, as in PyTorch
         self.state: States = States(Fields)

@@ -29,7 +29,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.errors import BusyError, ServingError
+from sbpjax.errors import BusyError, ServingError, explain_arguments
 
 from .paged import SCALARS, Blocks, BlockTables, PagedStep, caches_of, pack_inputs
 
@@ -118,6 +118,7 @@ class Stream:
         return "stop" if made and made[-1] in self._sequence.stop else "length"
 
 
+@explain_arguments
 class GenerationEngine:
     """Engine that generates with one model, for many requests at once.
 

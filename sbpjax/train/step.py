@@ -17,13 +17,14 @@ from typing import Any
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.errors import TrainError
+from sbpjax.errors import TrainError, explain_arguments
 from sbpjax.graph import GraphModule
 
 Loss = Callable[..., flow.Tensor]
 AMP = {"bfloat16": flow.bfloat16, "float16": flow.float16}
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class StepOptions:
     """Options of a training step; they do not change values except by the rounding of lower precision.

@@ -34,7 +34,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import amp, env, models, nn, optim
-from sbpjax.errors import PlacementError, TrainError, nearest
+from sbpjax.errors import PlacementError, TrainError, explain_arguments, nearest
 from sbpjax.models import Parallel
 from sbpjax.models.parallelize import Sharding, sharding_of
 
@@ -66,6 +66,7 @@ def parameter_groups(model: nn.Module) -> Groups:
     return [group for group in groups if group["params"]]
 
 
+@explain_arguments
 class Trainer:
     """Train a model.
 

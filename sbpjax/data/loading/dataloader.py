@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sbpjax._core import naming
-from sbpjax.errors import DataError, WorkerModuleError, message, warn
+from sbpjax.errors import DataError, WorkerModuleError, explain_arguments, message, warn
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
@@ -49,6 +49,7 @@ class _MakeFetcher:
         return MapFetcher(dataset, self.batched, self.collate)
 
 
+@explain_arguments
 class DataLoader:
     """Batches of a dataset.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sbpjax.errors import explain_arguments
 from sbpjax.models.config import Config
 from sbpjax.models.layers.mlp import ACTIVATIONS
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class GPT2Config(Config):
     """The size of a model; the names are those of ``config.json``.

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sbpjax.errors import explain_arguments
 from sbpjax.models.config import Config
 from sbpjax.models.layers.mlp import ACTIVATIONS
 from sbpjax.models.layers.rotary import SCALINGS
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class LlamaConfig(Config):
     """The size of a model and the variants of its layers; the names are those of ``config.json``.

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sbpjax.errors import explain_arguments
 from sbpjax.models.llama.config import LlamaConfig
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class MixtralConfig(LlamaConfig):
     """The size of a model and its mixture of experts; the names are those of ``config.json``.

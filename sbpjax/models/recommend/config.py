@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sbpjax.errors import ConfigError
+from sbpjax.errors import ConfigError, explain_arguments
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class RecommendConfig:
     """The sizes of a recommender; a model ignores the fields that it does not use.

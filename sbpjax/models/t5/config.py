@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from sbpjax.errors import explain_arguments
 from sbpjax.models.config import Config
 from sbpjax.models.layers.mlp import ACTIVATIONS
 
 
+@explain_arguments
 @dataclass(frozen=True, kw_only=True)
 class T5Config(Config):
     """The size of a model; the names are those of ``config.json``.

@@ -30,7 +30,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sbpjax._core.functions.table.texts import FamilyDocstring
-from sbpjax.errors import OpTypeError, OpValueError
+from sbpjax.errors import OpTypeError, OpValueError, with_signature_errors
 from sbpjax.optim.optimizer import Optimizer
 
 # Descriptions of the arguments that schedules share.
@@ -67,6 +67,8 @@ class LRScheduler:
         super().__init_subclass__(**options)
         if cls.__module__.startswith("sbpjax."):
             cls.__doc__ = FamilyDocstring(cls.__doc__, _ARGUMENTS)  # type: ignore[assignment]
+            if "__init__" in vars(cls):
+                cls.__init__ = with_signature_errors(cls.__init__)
 
     def __init__(
         self, optimizer: Optimizer, last_step: int = -1, verbose: bool = False, *, last_epoch: int | None = None

@@ -1,7 +1,7 @@
 """Argument errors of public functions: messages in four parts, of the exception class that PyTorch raises.
 
     sbpjax.softmax(x, dimm=1)     OpTypeError   seen: ... dimm=1      rule: got an unexpected keyword argument 'dimm'
-                                                fix:  leave out dimm: softmax(input, dim=None, *, dtype=None, out=None)
+                                                fix:  dim, not dimm: softmax(input, dim=None, *, dtype=None, out=None)
     sbpjax.narrow(x, "a", 0, 1)   OpTypeError   seen: dim='a'         rule: 'dim' is an int
 
 The public functions of a namespace are wrapped; the library's own calls go to the functions themselves. A call that
@@ -23,16 +23,19 @@ from typing import Any
 import numpy as np
 
 from sbpjax._core.runtime.sizes import out_of_memory
-from sbpjax.errors import OpError, OpTypeError, SbpjaxError, is_users_file
+from sbpjax.errors import (
+    SIGNATURE_ERROR,
+    OpError,
+    OpTypeError,
+    SbpjaxError,
+    is_users_file,
+    keyword_fix,
+    strip_signature,
+)
 
 from ..handle.plain_values import to_python_value
 from ..handle.tensor import Tensor
 from .op_errors import describe_value, public_call_error
-
-_SIGNATURE = re.compile(
-    r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
-)
-
 
 # Functions that would take "no" for True, or 2.5 for 2, themselves; none of them is fast.
 _TYPED = frozenset(
@@ -152,7 +155,7 @@ def call_error(error: Exception, function: Callable, args: tuple, options: dict[
         return error
     name = _name(function, args)
     if not isinstance(error, SbpjaxError):
-        if isinstance(error, TypeError) and _SIGNATURE.search(str(error)):
+        if isinstance(error, TypeError) and SIGNATURE_ERROR.search(str(error)):
             return _signature_error(error, function, args, options)
         full = out_of_memory(f"{name}(...)", _format_call(_displayed_arguments(function, args), options), error)
         if full is not None:
@@ -198,17 +201,9 @@ def _signature_error(error: Exception, function: Callable, args: tuple, options:
         # Bound again to the plain signature, the error of Python has the names that the user knows.
         except TypeError as plain:
             rule = str(plain)
-    fix = f"{name}{strip_signature(signature, function.__name__ == '__init__')}"
-    if unknown:
-        fix = f"leave out {unknown[1]}: {fix}"
+    call = f"{name}{strip_signature(signature, function.__name__ == '__init__')}"
+    fix = keyword_fix(unknown[1], signature.parameters, call) if unknown else call
     return OpTypeError(f"{name}(...)", _format_call(_displayed_arguments(function, args), options), rule, fix)
-
-
-def strip_signature(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
-    """Return a signature without its types, and without the object that a constructor makes, as an error prints it."""
-    made = made and next(iter(signature.parameters), "") == "self"
-    plain = [p.replace(annotation=p.empty) for p in list(signature.parameters.values())[made:]]
-    return signature.replace(parameters=plain, return_annotation=signature.empty)
 
 
 def _name(function: Callable, args: tuple) -> str:
