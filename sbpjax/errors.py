@@ -194,6 +194,11 @@ def _signature_error(error: TypeError, function: Callable, args: tuple, options:
     return OpTypeError(f"{name}(...)", seen or "no arguments", rule, fix)
 
 
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: ``1 device``, ``8 devices``, ``1 entry``, ``2 entries``."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
 def _describe(value: Any) -> str:
     return (
         f"{value!r:.60}"

@@ -109,7 +109,7 @@ class Config:
                 other[name] = value
             else:
                 near = nearest(name, own)
-                kept = f"remove it, if the model is the same without it; or name it in {cls.__name__}.OTHER"
+                kept = f"delete {name!r} from {source} if the model computes the same without it"
                 fix = f"write {near!r}" if near else kept
                 rule = f"a field that {cls.__name__} does not know may change the results of the model"
                 raise ConfigError(operation, f"{name}={value!r}", rule, fix)

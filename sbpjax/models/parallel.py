@@ -36,7 +36,7 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import cuda, sbp
-from sbpjax.errors import PlacementError, explain_arguments
+from sbpjax.errors import PlacementError, count_text, explain_arguments
 
 # Outermost first: what is innermost has the fastest links.
 AXES = ("pipeline", "data", "fsdp", "context", "expert", "tensor")
@@ -118,7 +118,7 @@ class Parallel:
             if axis is not None and axis not in AXES:
                 self.refuse(f"logical axis {name!r} on {axis!r}", f"mesh axes are {', '.join(AXES)}", f"{name!r}: None")
         if self.ranks is not None and len(set(self.ranks)) != self.devices:
-            seen = f"ranks={list(self.ranks)}, {len(set(self.ranks))} devices"
+            seen = f"ranks={list(self.ranks)}, {count_text(len(set(self.ranks)), 'device')}"
             self.refuse(seen, f"{self.equation}: as many devices, each once", f"ranks=range({self.devices})")
 
     @property
@@ -153,10 +153,9 @@ class Parallel:
             return [flow.placement.topology(device, ranks=stage) for stage in stages]
         there = len(flow.placement.all(device).ranks.reshape(-1))
         if there <= ranks.max():
-            fix = "make an axis smaller; on CPU, SBPJAX_CPU_DEVICES sets the number of devices"
-            self.refuse(
-                f"{there} devices of type {device!r}", f"{self.equation} devices, with numbers up to {ranks.max()}", fix
-            )
+            fix = f"axes whose product is at most {there}; on CPU, SBPJAX_CPU_DEVICES sets the number of devices"
+            rule = f"{self.equation} devices, with numbers up to {ranks.max()}"
+            self.refuse(f"{count_text(there, 'device')} of type {device!r}", rule, fix)
         return [flow.placement(device, stage) for stage in ranks.reshape(self.pipeline, *sizes)]
 
     @property

@@ -31,6 +31,7 @@ from sbpjax.checkpoint import open_safetensors, save_safetensors
 from sbpjax.errors import CheckpointError, ConfigError, nearest
 from sbpjax.utils.host import show_progress
 
+from . import adapter_file
 from .parallel import Parallel
 from .parallelize import Layouts
 from .weights import FileTensors, Part, Weights
@@ -180,16 +181,30 @@ def replace(new: Path, place: Path) -> None:
 
 
 def _config_of(directory: Path) -> dict[str, Any]:
-    path = directory / "config.json"
+    path, operation = directory / "config.json", f"from_pretrained({str(directory)!r})"
+    rule = "a folder has config.json and *.safetensors, as transformers writes them"
+    if not directory.is_dir():
+        rule = "a model is read from a folder; names of the Hugging Face Hub are not resolved"
+        raise CheckpointError(operation, "no folder of this name", rule, _download_fix(directory))
+    if not path.is_file() and (directory / adapter_file.CONFIG).is_file():
+        rule = "a LoRA adapter has only its own matrices, and a model has all of its weights"
+        fix = "model = lora.merge(lora.load(from_pretrained(base), adapter)), then save_pretrained(model, folder)"
+        raise CheckpointError(operation, f"{adapter_file.CONFIG} and no config.json", rule, fix)
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ValueError("it holds no table of fields")
     except (OSError, ValueError, RecursionError) as error:
-        rule = "a folder has config.json and *.safetensors, as transformers writes them"
-        operation = f"from_pretrained({str(directory)!r})"
-        raise CheckpointError(operation, f"{type(error).__name__}: {error}", rule, "check the path") from None
+        fix = f"a config.json beside the weights; {path} is not one"
+        raise CheckpointError(operation, f"{type(error).__name__}: {error}", rule, fix) from None
     return values
+
+
+def _download_fix(directory: Path) -> str:
+    name = str(directory)
+    if directory.is_absolute() or name.startswith(".") or name.count(os.sep) > 1:
+        return "the path of an existing folder"
+    return f"hf download {name} --local-dir {directory.name}, then from_pretrained({directory.name!r})"
 
 
 def family_weights(model_type: str | None, family: ModuleType | None = None) -> Weights:

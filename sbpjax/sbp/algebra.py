@@ -18,7 +18,7 @@ from typing import Any
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sbpjax._core import naming
-from sbpjax.errors import SbpError, SbpTypeError
+from sbpjax.errors import SbpError, SbpTypeError, count_text
 
 B = -1
 P = -2
@@ -103,7 +103,7 @@ def nd_name(codes: tuple[int, ...]) -> str:
     return ",".join(name(c) for c in codes)
 
 
-def _parse_entry(entry, value) -> int:
+def _parse_entry(entry, value, axes: int) -> int:
     if isinstance(entry, sbp):
         return entry.code
     if isinstance(entry, str):
@@ -113,12 +113,20 @@ def _parse_entry(entry, value) -> int:
         if text[:1] == "S" and text[1:].lstrip("-").isdigit():
             return split(int(text[1:])).code
     if isinstance(entry, str):
-        raise SbpError(f"sbp={value!r}", repr(entry), 'string forms are "S<dim>", "B", "P"', 'e.g. "S0,B"')
+        known = {"split": "S0", "broadcast": "B", "partial": "P", "s": "S0", "b": "B", "p": "P"}
+        letters = entry.strip().rstrip("0123456789()_").lower().partition("_")[0].partition("(")[0]
+        digits = "".join(c for c in entry if c.isdigit())
+        meant = known.get(letters)
+        if meant == "S0" and digits:
+            meant = f"S{digits}"
+        example = ",".join(["S0", *["B"] * (axes - 1)])
+        fix = f'write "{meant}" for {entry!r}' if meant else f'for {count_text(axes, "placement dim")}: "{example}"'
+        raise SbpError(f"sbp={value!r}", repr(entry), 'string forms are "S<dim>", "B", "P"', fix)
     raise SbpTypeError(
         f"sbp={value!r}",
         f"an entry of type {type(entry).__name__}",
         "an sbp is split(d), broadcast or partial_sum, or a list of them",
-        "e.g. sbp=[sbpjax.sbp.split(0), sbpjax.sbp.broadcast]",
+        f"sbp={[repr(split(0)), *[repr(broadcast)] * (axes - 1)]}".replace("'", ""),
     )
 
 
@@ -150,7 +158,7 @@ def parse(
         entries = _entries_by_axis(value, grid, names or axis_names(grid))
     else:
         entries = value if isinstance(value, (tuple, list, Sequence)) else (value,)
-    codes = tuple([e.code if e.__class__ is sbp else _parse_entry(e, value) for e in entries])
+    codes = tuple([e.code if e.__class__ is sbp else _parse_entry(e, value, len(hierarchy)) for e in entries])
     if FREE in codes and not allow_free:
         raise SbpError(
             f"sbp={value!r}",
@@ -161,9 +169,10 @@ def parse(
     if len(codes) != len(hierarchy):
         raise SbpError(
             f"sbp={value!r}",
-            f"{len(codes)} entries for a placement of hierarchy {tuple(hierarchy)}",
+            f"{count_text(len(codes), 'entry', 'entries')} for a placement of hierarchy {tuple(hierarchy)}",
             f"an nd-sbp has one entry per placement dimension: {len(hierarchy)}",
-            f"give {len(hierarchy)} entries, e.g. {[repr(broadcast)] * len(hierarchy)}".replace("'", ""),
+            f"give {count_text(len(hierarchy), 'entry', 'entries')}: "
+            f'"{nd_name((*codes, *[B] * len(hierarchy))[: len(hierarchy)])}"',
         )
     if ndim is None:
         return codes
@@ -171,9 +180,11 @@ def parse(
         if code >= ndim:
             raise SbpError(
                 f"sbp={value!r}",
-                f"split({code}) of a tensor with {ndim} dims",
+                f"split({code}) of a tensor with {count_text(ndim, 'dim')}",
                 f"split(d) needs 0 <= d < {ndim}" if ndim else "a 0-d tensor has no dim to split",
-                f"split one of the dims 0 to {ndim - 1}" if ndim else "use broadcast or partial_sum",
+                ("split(0)" if ndim == 1 else f"split one of the dims 0 to {ndim - 1}")
+                if ndim
+                else "use broadcast or partial_sum",
             )
     return codes
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from sbpjax.errors import PlacementError
+from sbpjax.errors import PlacementError, count_text
 
 if TYPE_CHECKING:
     from .placement import placement as Placement
@@ -55,17 +55,20 @@ def hierarchies(count: int | None, there: int, type: str, topology: str | None, 
         PlacementError: there are fewer devices, or a topology is not taken whole.
     """
     if topology is not None and count not in (None, there):
-        raise _error(count, f"{topology} has {there} devices", "a topology is taken whole", topology)
+        fix = f"placement.auto(topology={topology!r})"
+        raise _error(count, f"{topology} has {count_text(there, 'device')}", "a topology is taken whole", fix)
+    where = f", topology={topology!r}" if topology is not None else f", {type!r}" if type != "cpu" else ""
     count = there if count is None else count
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= there:
-        raise _error(count, f"there are {there} {type} devices", f"a number of devices from 1 to {there}", None)
+        more = "; SBPJAX_CPU_DEVICES sets the number of virtual devices" if type == "cpu" else ""
+        fix = f"placement.auto({there}{where}){more}"
+        raise _error(count, count_text(there, f"{type} device"), f"a number of devices from 1 to {there}", fix)
     if isinstance(axes, bool) or not isinstance(axes, int) or axes < 1:
-        raise _error(count, f"axes={axes!r}", "a grid has at least one axis", None)
+        raise _error(count, f"axes={axes!r}", "a grid has at least one axis", f"placement.auto({count}{where}, axes=1)")
     return Hierarchies(type, count, topology, axes, grid)
 
 
-def _error(count: Any, seen: str, rule: str, topology: str | None) -> PlacementError:
-    fix = "placement.auto(8)" if topology is None else f"placement.auto(topology={topology!r})"
+def _error(count: Any, seen: str, rule: str, fix: str) -> PlacementError:
     return PlacementError(f"placement.auto({count!r})", seen, rule, fix)
 
 
@@ -101,5 +104,5 @@ def fastest(candidates: Sequence[Placement], plan: Callable[[Placement], tuple[A
         if best is None or us < best[1] * (_BETTER if len(place.hierarchy) > len(best[2].hierarchy) else 1.0):
             best = made, us, place
     if best is None:
-        raise _error(0, "no grid", "there is at least one", None)
+        raise _error(0, "no grid", "there is at least one", "placement.auto()")
     return best[0], best[2]

@@ -29,7 +29,7 @@ from sbpjax._core.runtime.ambient_mesh import ambient_mesh
 from sbpjax._core.runtime.context_exit import ContextExit
 from sbpjax._core.runtime.processes import current
 from sbpjax._core.runtime.ranks_text import ranks_text
-from sbpjax.errors import PlacementError, PlacementTypeError
+from sbpjax.errors import PlacementError, PlacementTypeError, count_text
 
 from . import topology
 from .hierarchies import hierarchies
@@ -261,10 +261,11 @@ class placement:
         count = len(devices_of(self._type))
         missing = sorted({int(r) for r in self._ranks.flat if not 0 <= r < count})
         if missing:
+            there = f"there {'is' if count == 1 else 'are'} {count_text(count, f'{self._type} device')} here"
             raise PlacementError(
                 f"placement({self._type!r}, {ranks_text(self._ranks)})",
                 f"ranks {ranks_text(missing)}",
-                f"there are {count} {self._type} devices here: ranks 0 to {count - 1}",
+                f"{there}: ranks 0 to {count - 1}",
                 "choose ranks in that range"
                 + (
                     ", or set SBPJAX_CPU_DEVICES / sbpjax.env.set_cpu_devices(n) before first use"

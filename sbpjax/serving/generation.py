@@ -30,6 +30,7 @@ import numpy as np
 import sbpjax as flow
 from sbpjax import nn
 from sbpjax.errors import BusyError, ServingError, explain_arguments
+from sbpjax.utils.host import show_progress
 
 from .paged import SCALARS, Blocks, BlockTables, PagedStep, caches_of, pack_inputs
 
@@ -283,8 +284,12 @@ class GenerationEngine:
     def __enter__(self) -> GenerationEngine:
         """Compile the programs for requests, and start the engine."""
         self._ends = False
-        for rows, length, width in self._graphs:
-            self._call(np.zeros((rows, length), np.int64), [], width)
+        count = len(self._graphs)
+        with show_progress("compiling the programs of the engine", count) as progress:
+            for number, (rows, length, width) in enumerate(self._graphs, 1):
+                progress.advance(0, f"program {number} of {count}")
+                self._call(np.zeros((rows, length), np.int64), [], width)
+                progress.advance(1)
         self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
         self._thread.start()
         return self

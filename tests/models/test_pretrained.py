@@ -267,3 +267,17 @@ def test_windows_of_random_models_are_those_of_transformers(seed, implementation
         assert models.generate(model, tokens[:1].tolist(), 12) == generated[:, 40:].tolist()
     np.testing.assert_allclose(found[present], wanted[present], **TOLERANCE)
     np.testing.assert_allclose(alone[0], wanted[0], **TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "meta-llama/Llama-3.2-1B"])
+def test_name_of_the_hub_gives_the_command_that_downloads_it(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = name.rpartition("/")[2]
+    with pytest.raises(CheckpointError, match=f"fix:  hf download {name} --local-dir {folder}, then from_pre"):
+        models.from_pretrained(name)
+
+
+def test_folder_of_an_adapter_says_how_to_merge(tmp_path):
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(CheckpointError, match="seen: adapter_config.json and no config.json\n.*\n.*lora.merge"):
+        models.from_pretrained(tmp_path)

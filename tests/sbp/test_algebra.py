@@ -137,3 +137,20 @@ def test_split_of_an_impossible_dim():
             split(dim)
         four_parts(error)
     assert isinstance(error.value, (ValueError, RuntimeError))
+
+
+@pytest.mark.parametrize(
+    ("text", "hierarchy", "fix"),
+    [
+        ("X", (4,), 'for 1 placement dim: "S0"'),
+        ("X", (2, 2), 'for 2 placement dims: "S0,B"'),
+        ("split(1)", (4,), "write \"S1\" for 'split1'"),
+        ("b", (4,), "write \"B\" for 'b'"),
+        ("S0,B", (4,), 'give 1 entry: "S0"'),
+        ("P", (2, 2), 'give 2 entries: "P,B"'),
+    ],
+)
+def test_fix_of_a_wrong_text_fits_the_placement(text, hierarchy, fix):
+    with pytest.raises(SbpError) as error:
+        parse(text, hierarchy, 2)
+    assert str(error.value).endswith(f"fix:  {fix}")

@@ -30,6 +30,13 @@ def test_there_must_be_so_many_devices(count, rule):
         flow.placement.auto(count)
 
 
+def test_fix_for_too_many_devices_is_possible():
+    with pytest.raises(
+        PlacementError, match=r"seen: 8 cpu devices\n.*\n  fix:  placement.auto\(8\); SBPJAX_CPU_DEVICES"
+    ):
+        flow.placement.auto(16)
+
+
 def test_a_grid_has_an_axis():
     with pytest.raises(PlacementError, match="at least one axis"):
         flow.placement.auto(4, axes=0)

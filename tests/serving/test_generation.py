@@ -1,8 +1,10 @@
 """Text for many at once: the tokens of `generate`, whatever comes and goes in between."""
 
+import contextlib
 import random
 import threading
 import time
+import types
 
 import pytest
 
@@ -10,7 +12,7 @@ import sbpjax as flow
 from sbpjax import models, nn
 from sbpjax.errors import BusyError, ServingError
 from sbpjax.models.t5 import T5, T5Config
-from sbpjax.serving import GenerationEngine
+from sbpjax.serving import GenerationEngine, generation
 from tests.models.cases import LLAMA, TRAINED
 
 LONGEST = {"gpt2": 16, "qwen3": 40, "mixtral": 40}
@@ -168,3 +170,12 @@ def test_models_that_read_otherwise_are_refused():
     for model in (t5, window):
         with pytest.raises(ServingError, match=r"with an encoder or a window"):
             GenerationEngine(model)
+
+
+def test_compilation_counts_its_programs(gpt, monkeypatch):
+    lines = []
+    progress = types.SimpleNamespace(advance=lambda amount, detail="": lines.append((amount, detail)))
+    monkeypatch.setattr(generation, "show_progress", lambda text, total: contextlib.nullcontext(progress))
+    with GenerationEngine(gpt, rows=1, blocks=3, longest=16, chunk=2):
+        pass
+    assert lines == [(0, "program 1 of 2"), (1, ""), (0, "program 2 of 2"), (1, "")]

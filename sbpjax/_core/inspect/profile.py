@@ -36,7 +36,7 @@ from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.storage.payload import payload, payloads, put
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.signature import TensorSpec
-from sbpjax.errors import GraphError
+from sbpjax.errors import GraphError, count_text
 from sbpjax.graph.program.module_names import Names, Place
 
 from .display import DisplayedReport, Table
@@ -109,7 +109,7 @@ class Profile(DisplayedReport):
         return [*found, (_share(left / total), f"{left:,.0f}", "", "unattributed", "no op of the program ran")]
 
     def _head(self) -> str:
-        where = "1 device" if self.devices == 1 else f"{self.devices} devices"
+        where = count_text(self.devices, "device")
         steps = f"{self.steps} step{'s' * (self.steps != 1)}"
         return f"profile of {self.name}, {steps} on {where}: {self.step_us:,.0f} µs per step"
 

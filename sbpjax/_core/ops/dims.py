@@ -19,6 +19,7 @@ from sbpjax.errors import (
     OpNotSupportedError,
     OpTypeError,
     OpValueError,
+    count_text,
 )
 
 _KINDS = {
@@ -59,7 +60,7 @@ def one(dim: int, ndim: int, op: str) -> int:
         fail(
             "index",
             f"{op}(dim={dim})",
-            f"a tensor of {ndim} dims",
+            f"a tensor of {count_text(ndim, 'dim')}",
             f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})",
             f"use dim={min(max(dim, -size), size - 1)}, or unsqueeze the tensor first",
         )
@@ -110,7 +111,7 @@ def several(dim, ndim: int, op: str) -> tuple[int, ...]:
         fail(
             "value",
             f"{op}(dim={given})",
-            f"a tensor of {ndim} dims",
+            f"a tensor of {count_text(ndim, 'dim')}",
             f"The dim {next(d for d in found if found.count(d) > 1)} appears multiple times in the list of dims",
             f"dim={tuple(set(found))}",
         )

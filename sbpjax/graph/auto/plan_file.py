@@ -173,7 +173,8 @@ class Sharding:
             f'"""Layouts of the tensors of {self.title} on {grid} ranks.',
             "",
             "S0 is split along dim 0, B broadcast, P a partial sum; one entry per axis of the placement.",
-            "Edit an entry to pin it; delete one to leave it to the planner. Load with `sbpjax.auto.load`.",
+            "Edit an entry to pin it; delete one to leave it to the planner.",
+            "`graph.config.set_auto_parallel_plan(file)` reads this file.",
             '"""',
             "",
             f"HIERARCHY = {tuple(map(int, self.hierarchy))}",
@@ -207,7 +208,10 @@ def load(path: str | Path) -> Sharding:
         SbpError: the file is no plan, or a layout in it cannot be read.
     """
     path = Path(path)
-    if _checked_suffix(path, "load") == ".json":
+    suffix = _checked_suffix(path, "load")
+    if not path.is_file():
+        raise _no_plan(path, "no such file")
+    if suffix == ".json":
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:

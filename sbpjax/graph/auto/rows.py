@@ -11,7 +11,7 @@ from typing import Any
 from sbpjax._core.jax_private import Var
 from sbpjax._core.planner.boundaries import Activation, activations, codes_of
 from sbpjax._core.programs.plan import Codes, Plan
-from sbpjax.errors import SbpError
+from sbpjax.errors import SbpError, nearest
 from sbpjax.sbp.layout import local_shape
 
 from .planning_problem import BATCH, BUFFER, PARAMETER, STATE, PlanningProblem
@@ -49,12 +49,13 @@ class TensorRow:
 
 def unknown_name_error(name: str, known: Sequence[str], operation: str) -> SbpError:
     """Return the error for a name that no input and no activation has."""
-    near = [k for k in known if name.lower() in k.lower()] or list(known)
+    patterns = [re.sub(r"\.\d+(?=\.|$)", ".*", k) for k in known]
+    near = next((k for k in known if name.lower() in k.lower()), None) or nearest(name, [*known, *patterns])
     return SbpError(
         f"{operation}({name!r})",
         f"no tensor of the step is called {name!r}",
         "a name is that of an input or of a boundary activation, as the report lists them",
-        f"e.g. {near[0]!r}" if near else "print(report)",
+        f"{near!r}" if near else "print(report) lists the names",
     )
 
 

@@ -30,7 +30,7 @@ from sbpjax._core.tensor.handle.device import device as Device
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload
 from sbpjax._core.tracing import tree
-from sbpjax.errors import ExportError, GraphTypeError, StateDictError
+from sbpjax.errors import ExportError, GraphTypeError, StateDictError, count_text
 from sbpjax.sbp import algebra
 from sbpjax.sbp.placement import devices_of
 from sbpjax.sbp.placement import placement as Placement
@@ -379,7 +379,7 @@ def _target(found: dict, placement: Any, device: Any, operation: str) -> tuple[P
     if placement is None:
         have = len(devices_of(recorded["type"]))
         if have < np.prod(hierarchy):
-            seen = f"{have} devices of type {recorded['type']!r} here"
+            seen = f"{count_text(have, 'device')} of type {recorded['type']!r} here"
             rule = f"it was exported for {_grid(hierarchy)} ranks, and runs on as many"
             raise ExportError(operation, seen, rule, "export it from a placement of the devices there are")
         return Placement(recorded["type"], ranks, axis_names=recorded.get("axis_names")), None

@@ -110,7 +110,8 @@ def read_tokenizer(path: str | os.PathLike) -> Any:
     operation = f"read_tokenizer({os.fspath(path)!r})"
     if not os.path.isfile(file):
         rule = "a tokenizer is a file tokenizer.json, or a folder with one"
-        raise DataError(operation, f"there is no file {file}", rule, "leave --tokenizer out to train one")
+        fix = "the path of a tokenizer.json, such as the one in the model's folder; train_tokenizer trains one"
+        raise DataError(operation, f"there is no file {file}", rule, fix)
     try:
         return package().Tokenizer.from_file(file)
     except DataError:

@@ -86,6 +86,7 @@ def test_what_the_file_leaves_out_is_the_planners():
     [
         ("PARAMETERS = {}\n", "the names ['PARAMETERS']"),
         ('HIERARCHY = (8,)\nPARAMETERS = {"p.9.w": "B"}\n', "no tensor of the step is called 'p.9.w'"),
+        ('HIERARCHY = (8,)\nPARAMETERS = {"p.0.ww": "B"}\n', "fix:  'p.0.w'"),
         ('HIERARCHY = (8,)\nPARAMETERS = {"p.0.w": "S2"}\n', "split(d) needs d < 2"),
         ('HIERARCHY = (8,)\nPARAMETERS = {"p.0.w": "X"}\n', "string forms are"),
         ('HIERARCHY = (8,)\nPARAMETERS = {"p.0.w": "B,B"}\n', "2 entries for a placement of hierarchy (8,)"),
@@ -142,3 +143,8 @@ def test_a_model_is_laid_out_by_a_file():
     sharding.lay_out(model, line(), prefix="net")
     assert model.weight.sbp == (flow.sbp.split(1),) and model.bias.sbp == (flow.sbp.split(0),)
     np.testing.assert_array_equal(model.weight.numpy(), before)
+
+
+def test_missing_plan_file_is_named(tmp_path):
+    with pytest.raises(SbpError, match="seen: no such file"):
+        load(tmp_path / "sharding.py")

@@ -73,7 +73,10 @@ def test_command_writes_a_page_that_stands_alone(tmp_path, capsys):
     ("arguments", "text"),
     [
         (["llama-8b", "--machine", "h100:8", "--batch", "4Q"], "a whole number of tokens"),
-        (["llama-8b", "--machine", "h100:8", "--batch", "1M", "--length", "3000"], "whole sequences"),
+        (
+            ["llama-8b", "--machine", "h100:8", "--batch", "1M", "--length", "3000"],
+            "whole sequences of 3,000 tokens\n  fix:  --batch 1047000 or --batch 1050000",
+        ),
         (["llama-9b", "--machine", "h100:8", "--batch", "1M"], "models are llama-8b"),
         (["llama-405b", "--machine", "h100:8", "--batch", "1M"], "the smallest of"),
     ],

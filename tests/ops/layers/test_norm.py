@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch.nn.functional as tf
 
+import sbpjax as flow
 from sbpjax._core.ops.layers import norm as nm
 from sbpjax.errors import OpError, OpValueError
 from tests.ops.checker import BF16, A, F, case, run
@@ -126,3 +127,8 @@ def test_errors():
         nm.batch_norm(F(1, 3), training=True)
     with pytest.raises(OpError, match="divide C"):
         nm.group_norm(F(2, 5), num_groups=2)
+
+
+def test_fix_of_a_wrong_shape_names_the_argument():
+    with pytest.raises(OpError, match=r"fix:  normalized_shape=\(3,\), the last dims of this x"):
+        flow.nn.LayerNorm(48)(flow.ones(4, 3))

@@ -44,3 +44,7 @@ def test_unknown_models_and_sizes_are_refused(tmp_path):
     file.write_text("{}")
     with pytest.raises(ConfigError, match="no num_hidden_layers, hidden_size"):
         transformer(str(file))
+    file.write_text('{"model_type": "gpt2", "vocab_size": 5}')
+    with pytest.raises(ConfigError, match="model_type 'gpt2', no num_hidden.*\n.*not GPT-2") as caught:
+        transformer(str(file))
+    assert str(caught.value).count("seen:") == 1

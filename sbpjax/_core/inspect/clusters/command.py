@@ -65,17 +65,18 @@ def tokens(text: str) -> int:
 
 def run(options: argparse.Namespace) -> SearchReport:
     """Return the report of a command line."""
-    batch = tokens(options.batch)
-    sequences, rest = divmod(batch, options.length)
-    if rest or options.length < 1:
-        rule = "a batch has whole sequences"
-        raise ConfigError(
-            f"--batch {options.batch} --length {options.length}", f"{batch:,} tokens", rule, "--batch 4M --length 8192"
-        )
+    batch, length = tokens(options.batch), options.length
+    if length < 1:
+        raise ConfigError(f"--length {length}", f"{length}", "a sequence has at least one token", "--length 8192")
+    sequences, rest = divmod(batch, length)
+    if rest:
+        rule, below = f"a batch has whole sequences of {length:,} tokens", sequences * length
+        fix = " or ".join(f"--batch {near}" for near in (below, below + length) if near)
+        raise ConfigError(f"--batch {options.batch} --length {length}", f"{batch:,} tokens", rule, fix)
     found = search(
         transformer(options.model),
         machine(options.machine),
-        options.length,
+        length,
         sequences,
         base=Layout(precision=options.precision),
         recompute=options.recompute,

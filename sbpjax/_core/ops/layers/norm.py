@@ -54,7 +54,8 @@ def _trailing(x, weight, normalized_shape, op: str) -> tuple[int, ...]:
             if len(shape) > x.ndim
             else f"Given normalized_shape={shape}, expected input with shape [*, {', '.join(map(str, shape))},], "
             f"but got input of size {list(x.shape)}",
-            f"{x.shape[-1:]}",
+            f"normalized_shape={tuple(x.shape[-max(1, len(shape)) :])}, the last dims of this x; or an x that ends in "
+            f"{list(shape)}",
         )
     return tuple(range(x.ndim - len(shape), x.ndim))
 

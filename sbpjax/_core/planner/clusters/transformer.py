@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sbpjax.errors import ConfigError
+from sbpjax.errors import ConfigError, nearest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +143,13 @@ def transformer(name: str | Mapping[str, Any]) -> Transformer:
     operation = f"sizes of the model {name!r}"
     if not name.endswith(".json"):
         rule = f"models are {', '.join(MODELS)}, and the path of a config.json"
-        raise ConfigError(operation, repr(name), rule, f'e.g. transformer("{next(iter(MODELS))}")')
+        fix = f'"{nearest(name, MODELS) or next(iter(MODELS))}"'
+        raise ConfigError(operation, repr(name), rule, fix)
     try:
-        return from_config(json.loads(Path(name).read_text()), name)
+        config = json.loads(Path(name).read_text())
     except (OSError, ValueError) as error:
         raise ConfigError(operation, str(error), "the file is readable JSON", "check the path") from error
+    return from_config(config, name)
 
 
 def from_config(config: Mapping[str, Any], name: str = "model") -> Transformer:
@@ -155,9 +157,11 @@ def from_config(config: Mapping[str, Any], name: str = "model") -> Transformer:
     needed = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "vocab_size")
     lacking = [key for key in needed if not config.get(key)]
     if lacking:
-        raise ConfigError(
-            f"sizes of {name}", f"no {', '.join(lacking)}", f"a model has {', '.join(needed)}", "add them"
-        )
+        kind = config.get("model_type")
+        seen = f"{f'model_type {kind!r}, ' if kind else ''}no {', '.join(lacking)}"
+        rule = f"plan reads models built like Llama or Mixtral, not GPT-2, BERT or T5: they have {', '.join(needed)}"
+        fix = f"a config.json with these fields, or one of {', '.join(MODELS)}"
+        raise ConfigError(f"sizes of {name}", seen, rule, fix)
     heads = config["num_attention_heads"]
     experts = config.get("num_local_experts") or config.get("num_experts") or 0
     return Transformer(
