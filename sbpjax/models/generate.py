@@ -301,8 +301,7 @@ class Generator:
 
         Args:
             prompts: token numbers of each, at least one; lengths may differ. Of a model with an encoder, the texts that
-                it reads. On a mesh their number is a multiple of
-                data × fsdp.
+                it reads. Any number, on a mesh too.
             new_tokens: the most new tokens of each prompt.
 
         Returns:

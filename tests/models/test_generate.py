@@ -35,6 +35,7 @@ def test_a_mesh_says_the_same(case):
     spec = models.Parallel(data=2, fsdp=2, tensor=2, device="cpu")
     model = models.from_pretrained(DATA / case, spec)
     assert models.generate(model, PROMPTS, NEW_TOKENS, spec) == RECORDED[case]["greedy"]
+    assert models.generate(model, PROMPTS[:1], NEW_TOKENS, spec) == RECORDED[case]["greedy"][:1]  # fewer than data
 
 
 @pytest.mark.exhaustive

@@ -44,3 +44,11 @@ def test_unknown_command_ends_with_status_two(capsys):
 def test_version(capsys):
     main(["--version"])
     assert re.match(r"sbpjax \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+def test_option_is_not_abbreviated(capsys):
+    parser = command_parser("sbpjax.train")
+    parser.add_argument("--resume", action="store_true")
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--resum"])
+    assert "unrecognized arguments: --resum" in capsys.readouterr().err

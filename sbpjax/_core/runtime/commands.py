@@ -81,6 +81,7 @@ def command_parser(module: str) -> argparse.ArgumentParser:
         description=command.description,
         epilog=f"example:\n  {prog} {command.example}".rstrip(),
         formatter_class=_HelpFormatter,
+        allow_abbrev=False,
     )
 
 

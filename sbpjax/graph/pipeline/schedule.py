@@ -90,6 +90,11 @@ class Schedule:
         return 1 + max(w.stage for w in self.works)
 
     @property
+    def has_chunks(self) -> bool:
+        """Whether a micro-batch visits a stage several times."""
+        return len({w.chunk for w in self.works}) > self.stages
+
+    @property
     def makespan(self) -> float:
         """When the last task is done."""
         return max(slot.finish for slot in self.slots)
@@ -131,13 +136,12 @@ class Schedule:
         return [(work, micro, kind == 1) for _, kind, _, work, micro in sorted(order)]
 
     def __str__(self) -> str:
-        several = len({w.chunk for w in self.works}) > self.stages
         lines = [
             f"{self.name} of {self.micro_batches} micro-batches on {self.stages} stages, "
             f"{self.makespan:g} units of time, bubble {self.bubble:.1%}".replace("%", " %")
         ]
         for number, row in enumerate(self.rows()):
-            names = [f"{kind}{f'{chunk}.' if several else ''}{micro}" for kind, chunk, micro in row]
+            names = [f"{kind}{f'{chunk}.' if self.has_chunks else ''}{micro}" for kind, chunk, micro in row]
             lines.append(f"stage {number}  {' '.join(names)}")
         return "\n".join(lines)
 

@@ -157,6 +157,13 @@ def test_set_stage_moves_what_goes_into_a_module():
     assert graph.program.pipeline.stages == ONE[:3]
 
 
+def test_interleaved_with_one_visit_is_1f1b_and_says_so(caplog):
+    found = train(ONE[:2], 4, configure=lambda g: g.config.set_pipeline("interleaved"))[2].program.pipeline
+    plain = train(ONE[:2], 4)[2].program.pipeline
+    assert found.body.schedule.rows() == plain.body.schedule.rows()
+    assert caplog.text.count('set_pipeline("interleaved") is 1F1B here, since each of its 2 stages') == 1
+
+
 def test_without_micro_batches_it_runs_and_says_that_nothing_overlaps(caplog):
     train(ONE[:2], 1, steps=1)
     assert "2 stages work one after the other" in caplog.text

@@ -83,7 +83,7 @@ class LayoutSensitivity:
             ("memory", self.found.memory_bytes, self.forced.memory_bytes, bytes_text),
         ):
             share = f"{100 * (then - now) / now:+.1f} %" if now else "new" if then else "as before"
-            sign = "+" if then >= now else "−"
+            sign = "+" if then >= now else "-"
             lines.append(f"{label:<7} {sign}{text(abs(then - now))}  ({share})")
         if self.follows:
             changes = [f"{n} {algebra.nd_name(a)} → {algebra.nd_name(b)}" for n, a, b in self.follows]
