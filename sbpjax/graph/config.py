@@ -153,8 +153,8 @@ class GraphConfig(PlannerConfig):
         Args:
             schedule: ``"1f1b"`` (a stage holds activations of at most as many micro-batches as there are stages from it
                 on), ``"gpipe"`` (all forwards first), ``"interleaved"`` (for models that come to a placement several
-                times; otherwise it is 1F1B, and a warning says so), ``"zero_bubble"`` (gradients of weights fill the gaps), or per stage its list of
-                (kind, chunk, micro-batch), as `Schedule.rows` gives it.
+                times; otherwise it is 1F1B, and a warning says so), ``"zero_bubble"`` (gradients of weights fill the
+                gaps), or per stage its list of (kind, chunk, micro-batch), as `Schedule.rows` gives it.
         """
         if isinstance(schedule, str):
             schedule = check_choice(

@@ -96,6 +96,7 @@ class PlanningProblem:
         title: its title.
         marks: boundary activations that the user laid, with their nd-sbps.
         even: whether inputs and results divide evenly, as `jax.jit` requires of shardings.
+        updates: the name scopes of the update of parameters and optimizer state.
         planner: ``(program, sizes, in_codes, out_pins, free_inputs, cost, memory_bytes, whole_dims,
             device, even) -> Plan``.
     """
@@ -109,6 +110,7 @@ class PlanningProblem:
     title: str = "step"
     marks: Mapping[Activation, Codes] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     even: bool = False
+    updates: frozenset[str] = frozenset()
     planner: Callable[..., Plan] = dataclasses.field(default=cached_plan, repr=False, compare=False)
 
     @property

@@ -146,7 +146,7 @@ class PipelinedProgram:
         body = self.pipeline.body
         if rule == "interleaved" and body is not None and not body.schedule.has_chunks:
             log.warning(
-                "%s: set_pipeline(\"interleaved\") is 1F1B here, since each of its %d stages is visited once; "
+                '%s: set_pipeline("interleaved") is 1F1B here, since each of its %d stages is visited once; '
                 "auto_stages(..., chunks=2), or a second to_global(placement=) to the first stage, makes chunks",
                 operation,
                 len(self.pipeline.stages),

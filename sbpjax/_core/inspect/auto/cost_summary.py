@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from sbpjax._core.planner.memory.limit import peak_bytes
 from sbpjax._core.planner.prices.launches import launches
+from sbpjax._core.planner.prices.step_time import equations_us
 from sbpjax._core.programs.plan import Plan
 from sbpjax.graph.auto.planning_problem import PlanningProblem
 from sbpjax.sbp.layout import local_shape
@@ -33,6 +34,9 @@ class Totals:
         name: of the plan.
         time_us: modelled time.
         interconnect_us: of it in collectives.
+        equations_us: the time of its equations on one device. With `interconnect_us` it may exceed `time_us`, in which
+            latency that other work hides counts less.
+        update_us: of that, in the update of parameters and optimizer state; 0 if unknown.
         bytes: received over the interconnect.
         collectives: how many are launched, those counted once that the compiler combines.
         memory_bytes: live bytes at their peak.
@@ -48,6 +52,8 @@ class Totals:
     memory_bytes: int
     standing_bytes: int
     gap: float
+    equations_us: float = 0.0
+    update_us: float = 0.0
 
     @property
     def compute_us(self) -> float:
@@ -57,7 +63,8 @@ class Totals:
     def as_dict(self) -> dict:
         """Return the figures by name, for JSON."""
         return {
-            "time_us": self.time_us, "interconnect_us": self.interconnect_us, "bytes": int(self.bytes),
+            "time_us": self.time_us, "interconnect_us": self.interconnect_us,
+            "equations_us": self.equations_us, "update_us": self.update_us, "bytes": int(self.bytes),
             "collectives": self.collectives, "memory_bytes": int(self.memory_bytes),
             "standing_bytes": int(self.standing_bytes), "gap": self.gap,
         }  # fmt: skip
@@ -76,4 +83,7 @@ def totals(problem: PlanningProblem, plan: Plan, name: str) -> Totals:
     collectives_us = sum(sent.collectives_us(b.steps) * b.times for b in plan.boxings)
     collectives_us += sent.interconnect_us(plan.inner_bytes) + number * cost.alpha_us
     moving_us = min(collectives_us, plan.modelled_us)
-    return Totals(name, plan.modelled_us, moving_us, plan.bytes, number, live, standing, plan.gap)
+    work = [(scope.partition("/")[0] in problem.updates, us) for _, scope, us in equations_us(plan, cost)]
+    computing_us, update_us = sum(us for _, us in work), sum(us for is_update, us in work if is_update)
+    sums = number, live, standing, plan.gap, computing_us, update_us
+    return Totals(name, plan.modelled_us, moving_us, plan.bytes, *sums)

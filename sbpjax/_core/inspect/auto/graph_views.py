@@ -49,7 +49,10 @@ def problem_of_program(graph: Any, state: State, program: Any) -> PlanningProble
     options = program.options
     flat = program.flat if user_plan else program.plan.program
     limit, marks = options.memory_bytes, user_plan.marks if user_plan else {}
-    return PlanningProblem(flat, program.placement, inputs, back, options.cost, limit, graph.name, marks)
+    updates = frozenset({type(entry.optimizer).__name__ for entry in graph._g.optimizers} | {"clip_grad_norm"})
+    return PlanningProblem(
+        flat, program.placement, inputs, back, options.cost, limit, graph.name, marks, updates=updates
+    )
 
 
 def report_of(graph: Any, state: State, program: Any, against: Any) -> Report:

@@ -2,11 +2,11 @@
 
     Train_0 on 8 ranks by the prices of h100: 14 of 16 layouts chosen, gap 0.00 %
 
-    plan               time     moving     bytes  collectives    memory
-    found          120.4 µs    35.1 µs   15.8 MB           14  103.2 MB
-    data parallel  402.0 µs   316.0 µs  142.2 MB            9  214.0 MB
+    plan               time  computing  updating    moving     bytes  collectives    memory
+    found          120.4 µs    75.2 µs   10.1 µs   35.1 µs   15.8 MB           14  103.2 MB
+    data parallel  402.0 µs    75.2 µs   10.8 µs  316.0 µs  142.2 MB            9  214.0 MB
     …
-    your own       402.0 µs   316.0 µs  142.2 MB            9  214.0 MB
+    your own       402.0 µs    75.2 µs   10.8 µs  316.0 µs  142.2 MB            9  214.0 MB
 
     parameter           number  shape         sbp  state  yours  per device
     model.*.up.weight       12  [4096, 1024]  S0          B          2.1 MB
@@ -70,8 +70,8 @@ class Report(DisplayedReport):
 
     def tables(self) -> list[Table]:
         """Return every table."""
-        columns = ("plan", "time", "moving", "bytes", "collectives", "memory")
-        found = [Table([_total_cells(t) for t in self.totals], columns, right=range(1, 6))]
+        columns = ("plan", "time", "computing", "updating", "moving", "bytes", "collectives", "memory")
+        found = [Table([_total_cells(t) for t in self.totals], columns, right=range(1, 8))]
         for kind in (PARAMETER, BUFFER, BATCH):
             rows = [r for r in self.rows if r.kind == kind]
             if rows:
@@ -163,6 +163,8 @@ def _total_cells(t: Totals) -> tuple[str, ...]:
     return (
         t.name,
         microseconds(t.time_us),
+        microseconds(t.equations_us - t.update_us),
+        microseconds(t.update_us),
         microseconds(t.interconnect_us),
         bytes_text(t.bytes),
         str(t.collectives),
