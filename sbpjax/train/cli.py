@@ -128,8 +128,10 @@ def build_trainer(config: Any, *, fast: bool = False) -> Trainer:
     return trainer
 
 
-def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
+def check_directory(trainer: Trainer, config: Any, resume: bool, evaluates: bool = False) -> None:
     """Raise if a directory holds the checkpoints of another run, or if a resumed run has another model.
+
+    Other changes are printed, unless the run only evaluates: its output is one line of JSON.
 
     Raises:
         TrainError: the directory belongs to another run or model; nothing was written.
@@ -158,7 +160,7 @@ def check_directory(trainer: Trainer, config: Any, resume: bool) -> None:
     if others:
         fix = f"{others[0].split(':')[0]}={others[0].split(': ')[1].split(' → ')[0]}"
         raise TrainError(operation, "; ".join(others), rule, fix)
-    for line in _config.changes(before, after):
+    for line in () if evaluates else _config.changes(before, after):
         trainer.write_text(f"changed since the run was begun: {line}")
 
 
@@ -187,7 +189,7 @@ def run(options: argparse.Namespace) -> None:
         if out is not None and not options.eval_only:
             trainer.lock()  # leave files alone that another run is writing
         if out is not None:
-            run_on_rank_0(f"looking into {out}", lambda: check_directory(trainer, config, resume))
+            run_on_rank_0(f"looking into {out}", lambda: check_directory(trainer, config, resume, options.eval_only))
         if options.eval_only:
             evaluate(trainer)
             return
@@ -222,7 +224,7 @@ def evaluate(trainer: Trainer) -> None:
     if not any(isinstance(hook, Evaluation) for hook in trainer.hooks):
         fix = "trainer.hooks = {'validation': LazyCall(Evaluation)(data)}"
         raise TrainError("--eval-only", "no Evaluation among hooks", "an evaluation has its data", fix)
-    if not trainer.resume():
+    if not trainer.resume(show_changes=False):
         rule = "a checkpoint of the run is evaluated"
         raise TrainError("--eval-only", f"no checkpoint in {trainer.out}", rule, "train first, or trainer.out=RUN")
     found = {"step": trainer.step, **trainer.evaluate()}

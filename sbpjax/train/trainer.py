@@ -367,7 +367,7 @@ class Trainer:
             found["guard"] = self.guard
         return found
 
-    def resume(self, step: int | None = None) -> bool:
+    def resume(self, step: int | None = None, *, show_changes: bool = True) -> bool:
         """Restore the latest checkpoint of `out`, or a later snapshot; return whether there is one.
 
         All processes call it. Options of the optimizer that were changed since the checkpoint (``lr``,
@@ -375,6 +375,7 @@ class Trainer:
 
         Args:
             step: the step of another checkpoint instead.
+            show_changes: print the changed options; an evaluation does not use them.
 
         Raises:
             CheckpointError: the checkpoint is damaged, or of another model.
@@ -391,7 +392,7 @@ class Trainer:
         if not is_snapshot and manager.restore(step, into=self.state()) is None:
             return False
         changed = optimizer_options.take_changed(self.optimizer, self.schedule, self._made_before, self._made_with)
-        for line in changed:
+        for line in changed if show_changes else ():
             self.write_text(f"changed since the checkpoint: {line}")
         return True
 

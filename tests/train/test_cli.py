@@ -41,7 +41,7 @@ def test_a_run_and_its_resume(folder, capsys):
 def test_evaluation_alone(folder, capsys):
     main([CONFIG])
     capsys.readouterr()
-    main([CONFIG, "--eval-only"])
+    main([CONFIG, "--eval-only", "trainer.optimizer.lr=0.5"])  # a rate that an evaluation does not use
     found = json.loads(capsys.readouterr().out)
     assert found == {"step": 4, "validation/loss": records(folder / "run")[4]["validation/loss"]}
 
