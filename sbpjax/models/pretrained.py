@@ -184,7 +184,7 @@ def _config_of(directory: Path) -> dict[str, Any]:
     path, operation = directory / "config.json", f"from_pretrained({str(directory)!r})"
     rule = "a folder has config.json and *.safetensors, as transformers writes them"
     if not directory.is_dir():
-        rule = "a model is read from a folder; names of the Hugging Face Hub are not resolved"
+        rule = "a model is a folder with config.json; names of the Hugging Face Hub are not resolved"
         raise CheckpointError(operation, "no folder of this name", rule, _download_fix(directory))
     if not path.is_file() and (directory / adapter_file.CONFIG).is_file():
         rule = "a LoRA adapter has only its own matrices, and a model has all of its weights"

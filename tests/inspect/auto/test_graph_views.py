@@ -77,6 +77,7 @@ def test_the_report_speaks_of_the_graphs_own_plan():
     for name, p in graph.model.to(nn.Module).named_parameters(prefix="model"):
         assert made.sbp(name) == tuple(p.sbp)
     assert made["found"].time_us < made["data parallel"].time_us
+    assert 0 < made["found"].update_us < made["data parallel"].update_us < made["data parallel"].equations_us
     assert made["your own"].standing_bytes > 2 * made["found"].standing_bytes
 
 

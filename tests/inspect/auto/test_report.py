@@ -16,6 +16,8 @@ from sbpjax.sbp.layout import local_shape
 from tests import models_jax
 from tests.graph.auto.cases import grid, line, on_a_line, problem, reported
 
+UNEXPLAINED = 0.01  # of the time, what is neither an equation nor a collective
+
 
 def test_the_found_plan_is_no_dearer_than_any_other():
     found, *others = reported("mlp").totals
@@ -34,7 +36,8 @@ def test_figures_are_those_of_the_plans():
             for x, c in zip(made.problem.inputs, plan.in_codes)
         ) - sum(x.dtype.itemsize for x in made.problem.inputs if not x.shape)
         assert figures.standing_bytes == standing < figures.memory_bytes
-        assert 0 <= figures.interconnect_us <= figures.time_us <= figures.equations_us + figures.interconnect_us + 1e-6
+        parts_us = figures.equations_us + figures.interconnect_us
+        assert 0 <= figures.interconnect_us <= figures.time_us <= (1 + UNEXPLAINED) * parts_us
         assert figures.collectives == sum(launches(plan, made.problem.cost).values())
     replicated = sum(math.prod(x.shape) * 4 for x in made.problem.inputs if x.shape)
     assert made["your own"].standing_bytes == replicated
