@@ -102,8 +102,8 @@ FAMILIES = {
     ),
     "vit": Family(
         "ViT",
-        "A transformer whose tokens are the patches of an image. Variants classify by a class token or by the mean of "
-        "all tokens, some with registers.",
+        "A transformer whose tokens are the patches of an image. Variants classify from a class token or from the mean "
+        "of all tokens; some add register tokens.",
         ("vit_*",),
         "vit_small_patch16_224",
         "image_size=32, num_hidden_layers=1",
@@ -250,10 +250,10 @@ def index() -> str:
     rows = [f"| [{one.title}]({name}.md) | {len(members(one))} | {one.output} |" for name, one in FAMILIES.items()]
     return (
         "# Image models\n\n"
-        f"`sbpjax.vision.create_model` knows {len(flow.vision.list_models())} names. timm's files load unchanged, and "
-        "`vision.models.save_checkpoint` writes files that timm can read. Parameters have timm's names, except in ViT "
-        "and DeiT, which have [names of their own](../../how_to/vision_tuning.md#groups-by-name). `python -m "
-        "tests.vision.zoo_table` writes these pages.\n\n"
+        f"`sbpjax.vision.create_model` accepts {len(flow.vision.list_models())} model names. timm's files load "
+        "unchanged, and `vision.models.save_checkpoint` writes files that timm can read. Parameters have timm's names, "
+        "except in ViT and DeiT, which have [names of their own](../../how_to/vision_tuning.md#groups-by-name). "
+        "`python -m tests.vision.zoo_table` writes these pages.\n\n"
         "| family | models | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "Detection and segmentation models are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
         "`sbpjax.vision.models.detection`, `DeepLabV3` and `FCN` in `sbpjax.vision.models.segmentation`; see "
