@@ -73,7 +73,7 @@ def test_the_list_names_calls_of_known_ops():
         (lambda x: sbpjax.softmax(x, dimm=1), "dim, not dimm: softmax(input, dim"),
         (lambda x: x.flip(bogus=1), "leave out bogus: flip(input, *dims)"),
         (lambda x: sbpjax.nn.functional.relu(x, False, 1), "relu(input"),
-        (lambda x: sbpjax.linalg.qr(x, modus="r"), "leave out modus: qr(A, mode='reduced', *, out=None)"),
+        (lambda x: sbpjax.linalg.qr(x, modus="r"), "mode, not modus: qr(A, mode='reduced', *, out=None)"),
     ],
 )
 def test_a_wrong_signature_shows_the_right_one(call, signature):
