@@ -57,6 +57,7 @@ COMMANDS = {
 NO_COMMANDS = {  # files that other files start
     "sbpjax/data/loading/worker_main.py",
     "sbpjax/_core/runtime/parent_death.py",
+    "sbpjax/distributed/standby.py",
 }
 
 
