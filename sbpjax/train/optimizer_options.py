@@ -19,7 +19,12 @@ _PLAIN = (bool, int, float, str, type(None))
 
 
 def made_with(optimizer: optim.Optimizer) -> list[dict[str, Any]]:
-    """Return the options that the groups of a new optimizer were made with, numbers and texts only."""
+    """Return the options that the groups of a new optimizer were made with, numbers and texts only.
+
+    Example:
+        >>> made_with(optim.SGD(flow.nn.Linear(2, 2).parameters(), lr=0.1))[0]["lr"]
+        0.1
+    """
     found = []
     for group in optimizer.param_groups:
         options = {

@@ -243,6 +243,21 @@ def test_functorch_of_pytorchs_wheel_is_func():
     assert not isinstance(sys.modules.get("functorch"), Alias)
 
 
+def test_a_further_package_goes_with_the_alias():
+    enabled = mock_torch.enable(extra_dict={"torch_further": "sbpjax.linalg"})
+    import torch_further
+
+    assert torch_further.svd is sbpjax.linalg.svd and repr(sbpjax.float32) == "torch.float32"
+    with mock_torch.disable():
+        assert repr(sbpjax.float32) == "sbpjax.float32" and "functorch" not in sys.modules
+        with pytest.raises(ImportError):
+            importlib.import_module("torch_further")
+    assert repr(sbpjax.float32) == "torch.float32"
+    mock_torch.disable()
+    assert repr(sbpjax.float32) == "sbpjax.float32" and "torch_further" not in sys.modules
+    enabled.disable()
+
+
 def test_scripts_of_torchscript_and_fx():
     with mock_torch.enable():
         import torch

@@ -41,7 +41,7 @@ def test_logits_loss_and_gradients_are_those_of_transformers(case):
     recorded = checkpoint.open_safetensors(DATA / case / "gradients.safetensors")
     weights = family_weights(model.config.model_type)
     for name, parameter in model.named_parameters():
-        want = weights.part(name).of(recorded, tuple(parameter.shape))
+        want = weights.part(name).read_parameter(recorded, tuple(parameter.shape))
         assert parameter.grad.abs().sum() > 0, name
         np.testing.assert_allclose(parameter.grad.numpy(), want, **TOLERANCE, err_msg=name)
 

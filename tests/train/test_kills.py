@@ -12,7 +12,11 @@ import pytest
 from sbpjax import checkpoint
 from tests.train.cases import records
 
-COMMAND = [sys.executable, "-m", "sbpjax.train", "tests.train.slow_config"]
+# An interrupt ends it also where pytest runs as a background job of a shell, whose children ignore SIGINT.
+MAIN = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from sbpjax.train.cli import main; main()"
+)
+COMMAND = [sys.executable, "-c", MAIN, "tests.train.slow_config"]
 STEPS = 60
 EXIT_RESTART = 75
 
@@ -20,14 +24,7 @@ EXIT_RESTART = 75
 def start(folder, *arguments):
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     env = os.environ | {"PYTHONPATH": root}
-    return subprocess.Popen(
-        [*COMMAND, *arguments],
-        cwd=folder,
-        env=env,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
-    )
+    return subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=env, stdout=subprocess.PIPE, text=True)
 
 
 def until(process, file, size):

@@ -12,7 +12,7 @@ import importlib
 import importlib.machinery
 import importlib.metadata
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from types import FrameType, ModuleType
 
@@ -34,6 +34,8 @@ class Peer(MetaPathFinder, Loader):
         refused: of modules of other packages that need the real one, the reason and the replacement.
     """
 
+    _is_followed = True  # while enabled, sbpjax prints this name and behaves like this package
+
     def __init__(
         self,
         name: str,
@@ -53,6 +55,7 @@ class Peer(MetaPathFinder, Loader):
         self._own: dict[str, ModuleType] = {}  # aliases, and modules that use them, while the peer is not enabled
         self._real: dict[str, ModuleType] = {}  # the real package while it is
         self._before: set[str] = set()
+        self._further: list[FurtherPeer] = []
         self._bound: list[dict] = []  # the globals of scripts that held the real package and hold the alias
         self._sources: dict[str, tuple[str, ...]] = {}
 
@@ -166,7 +169,10 @@ class Peer(MetaPathFinder, Loader):
         self._before = set(sys.modules)
         sys.modules.update(self._own)
         sys.meta_path.insert(0, self)
-        naming.push_name(self.name)
+        if self._is_followed:
+            naming.push_name(self.name)
+        for other in self._further:
+            other.enable()
         importlib.invalidate_caches()
         self._bind(_globals_of_caller())
 
@@ -184,8 +190,11 @@ class Peer(MetaPathFinder, Loader):
         self.depth -= 1
         if self.depth:
             return
+        for other in self._further:
+            other.disable()
         sys.meta_path.remove(self)
-        naming.remove_name(self.name)
+        if self._is_followed:
+            naming.remove_name(self.name)
         users = self._users()
         self._own.update(_pop_modules(lambda name: _is_in(name, (self.name,)) or name in users))
         sys.modules.update(self._real)
@@ -193,6 +202,19 @@ class Peer(MetaPathFinder, Loader):
             if isinstance(space.get(self.name), Alias):
                 space[self.name] = self._real[self.name]
         self._bound, self._real = [], {}
+
+    def add_further(self, others: Sequence[FurtherPeer]) -> None:
+        """Answer for other packages too, whenever this peer is enabled."""
+        self._further += others
+        if self.is_enabled:
+            for other in others:
+                other.enable()
+
+    def remove_further(self, others: Sequence[FurtherPeer]) -> None:
+        """Stop answering for other packages."""
+        for other in others:
+            self._further.remove(other)
+            other.disable()
 
     def _users(self) -> set[str]:
         """Return the modules, imported since `enable`, of packages that use the alias."""
@@ -202,7 +224,9 @@ class Peer(MetaPathFinder, Loader):
 
 
 class FurtherPeer(Peer):
-    """A package beside another peer, which sets the modules aside that use both."""
+    """A package beside another peer; that one decides about names and behaviour, and sets aside what uses both."""
+
+    _is_followed = False
 
     def _users(self) -> set[str]:
         return set()

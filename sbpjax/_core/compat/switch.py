@@ -49,8 +49,7 @@ class Enable(contextlib.ContextDecorator):
             peer.lazy, peer.verbose = self._options[:2]
             if self._options[2]:
                 peer.version = type(peer.version)(self._options[2])
-            for other in self._others:  # before the peer, whose name is then the one that behaviour follows
-                other.enable()
+            peer.add_further(self._others)
             peer.enable(self._packages)
             self._on = True
         return self
@@ -59,8 +58,7 @@ class Enable(contextlib.ContextDecorator):
         """Stop answering; doing so twice does nothing."""
         if self._on:
             self._peer.disable()
-            for other in self._others:
-                other.disable()
+            self._peer.remove_further(self._others)
             self._peer.lazy, self._peer.verbose, self._peer.version = self._held
             self._on = False
 
