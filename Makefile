@@ -114,7 +114,8 @@ stubs: $(VENV)/.test
 # A sample of 500 test functions of global tensors, under `jax.set_mesh` of a mesh of all devices: ten minutes.
 ambient: $(VENV)/.test
 	@status=0; set -x; for types in auto explicit; do \
-	  $(RUN) --ambient-mesh $$types --sample 500 $(or $(PYTEST),$(ON_PLACEMENTS:%=tests/%)) || status=1; \
+	  $(RUN) --ambient-mesh $$types --sample 500 $(or $(PYTEST),$(ON_PLACEMENTS:%=tests/%) $(DRAWS:%=--ignore=%)) || status=1; \
+	  $(if $(PYTEST),,XLA_FLAGS= $(RUN) --ambient-mesh $$types --sample 500 $(DRAWS) || status=1;) \
 	done; exit $$status
 
 demo: $(VENV)/.demo
