@@ -38,6 +38,7 @@ _OTHER_NAMES = {
 SIGNATURE_ERROR = re.compile(
     r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
 )
+UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
 _Class = TypeVar("_Class", bound=type)
 
 
@@ -187,11 +188,15 @@ def with_signature_errors(function: Callable) -> Callable:
 def _signature_error(error: TypeError, function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError:
     name = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
     signature = strip_signature(inspect.signature(function), True)
-    rule = str(error).rpartition("() ")[2]
-    unknown, call = re.search(r"unexpected keyword argument '(\w+)'", rule), f"{name}{signature}"
     seen = ", ".join([*map(_describe, args[1:]), *(f"{k}={_describe(v)}" for k, v in options.items())])
+    return signature_error(name, signature, seen or "no arguments", str(error).rpartition("() ")[2])
+
+
+def signature_error(name: str, signature: inspect.Signature, seen: str, rule: str) -> OpTypeError:
+    """Return the error for arguments that a signature does not have, or lacks; Python's text is the rule."""
+    unknown, call = UNKNOWN_KEYWORD.search(rule), f"{name}{signature}"
     fix = keyword_fix(unknown[1], signature.parameters, call) if unknown else call
-    return OpTypeError(f"{name}(...)", seen or "no arguments", rule, fix)
+    return OpTypeError(f"{name}(...)", seen, rule, fix)
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:

@@ -25,11 +25,12 @@ import numpy as np
 from sbpjax._core.runtime.sizes import out_of_memory
 from sbpjax.errors import (
     SIGNATURE_ERROR,
+    UNKNOWN_KEYWORD,
     OpError,
     OpTypeError,
     SbpjaxError,
     is_users_file,
-    keyword_fix,
+    signature_error,
     strip_signature,
 )
 
@@ -193,17 +194,15 @@ def _is_from_user_code(error: Exception) -> bool:
 def _signature_error(error: Exception, function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError:
     name, signature = _name(function, args), inspect.signature(function)
     rule = str(error).rpartition("() ")[2]
-    unknown = re.search(r"unexpected keyword argument '(\w+)'", rule)
     # An unknown keyword is reported by the function itself, which takes more names than its signature has.
-    if not unknown:
+    if not UNKNOWN_KEYWORD.search(rule):
         try:
             signature.bind(*args, **options)
         # Bound again to the plain signature, the error of Python has the names that the user knows.
         except TypeError as plain:
             rule = str(plain)
-    call = f"{name}{strip_signature(signature, function.__name__ == '__init__')}"
-    fix = keyword_fix(unknown[1], signature.parameters, call) if unknown else call
-    return OpTypeError(f"{name}(...)", _format_call(_displayed_arguments(function, args), options), rule, fix)
+    shown = strip_signature(signature, function.__name__ == "__init__")
+    return signature_error(name, shown, _format_call(_displayed_arguments(function, args), options), rule)
 
 
 def _name(function: Callable, args: tuple) -> str:
