@@ -4,7 +4,7 @@
 
 Rounds of ``every`` steps of a GPT and snapshots alternate in one process; the figures are CPU time of all threads
 (waiting for other processes does not count), and of a snapshot the main thread's part. Then the
-state is sent between two ends in this process, with and without TLS by turns: it is what a host sends to its neighbour
+state is sent between two ends in this process, with and without TLS by turns, as a host sends it to its neighbour
 in every interval if the state is divided over two hosts. Beats of agents, one in a second, are counted in the same way.
 """
 

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--allow", action="append", default=[], metavar="PACKAGE", help="a package whose names its config.yaml may call"
     )
-    parser.add_argument("--trust", action="store_true", help="let its config.yaml call any name, and so run any names")
+    parser.add_argument("--trust", action="store_true", help="let its config.yaml call any name, and so run any code")
     options = parser.parse_args(arguments)
     try:
         if options.language == (options.input is not None):
