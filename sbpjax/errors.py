@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 _LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
 _DATACLASSES = os.path.join(_STANDARD, "dataclasses.py")  # makes the text of `__init__`, whose file is "<string>"
+_IMPORT_SYSTEM = "<frozen importlib"
 _DEPENDENCIES = ("jax", "jaxlib", "numpy", "flax", "optax")
 
 
@@ -44,24 +45,42 @@ _Class = TypeVar("_Class", bound=type)
 
 def user_line() -> str:
     """Return ``file:line`` of the innermost frame outside sbpjax, JAX and NumPy."""
-    frame = _user_frame()
-    return UNKNOWN_LINE if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    return line_in_user_code(sys._getframe(1))
 
 
-def _user_frame() -> FrameType | None:
-    frame = sys._getframe(1)
+def line_in_user_code(frame: FrameType | None) -> str:
+    """Return ``file:line`` of the innermost frame outside the library that a frame is, or was called from."""
+    found = _user_frame(frame)
+    return UNKNOWN_LINE if found is None else f"{found.f_code.co_filename}:{found.f_lineno}"
+
+
+def _user_frame(frame: FrameType | None) -> FrameType | None:
     while frame is not None:
         name = frame.f_code.co_filename
         of_a_dataclass = name == _DATACLASSES or (name == "<string>" and frame.f_code.co_name == "__init__")
-        if not is_library_file(name) and not of_a_dataclass:
+        of_the_library = is_library_file(name) or of_a_dataclass
+        importer = None if of_the_library else _importing_library_frame(frame)
+        if not of_the_library and importer is None:
             return frame
-        frame = frame.f_back
+        frame = importer or frame.f_back
+    return None
+
+
+def _importing_library_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the library's frame whose ``import`` runs the module of a frame, such as JAX's for SciPy; else None."""
+    imports = False
+    while frame is not None:
+        name = frame.f_code.co_filename
+        frozen = name.startswith(_IMPORT_SYSTEM)
+        if imports and not frozen and is_library_file(name):
+            return frame
+        imports, frame = frozen, frame.f_back
     return None
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line; a `stacklevel` would name a line of the library where the library's depth varies."""
-    frame = _user_frame()
+    frame = _user_frame(sys._getframe(1))
     if frame is None:  # a thread or a command of the library
         warnings.warn(text, category, stacklevel=2)
         return

@@ -368,6 +368,20 @@ def test_errors_of_eager_ops_name_the_line_of_the_user():
         x @ x
 
 
+def test_a_module_that_the_library_imports_is_not_the_users(tmp_path, monkeypatch):
+    """A rank once reported that it stood in SciPy, which JAX was importing."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("imported_by_the_library", "imported_by_the_user"):
+        (tmp_path / f"{name}.py").write_text("from sbpjax import errors\nline = errors.user_line()\n")
+    importing = compile("from imported_by_the_library import line", LIBRARY + "importing.py", "exec")
+    names = {}
+    exec(importing, names)
+    assert names["line"] == f"{__file__}:{sys._getframe().f_lineno - 1}"
+    import imported_by_the_user
+
+    assert imported_by_the_user.line == f"{tmp_path}/imported_by_the_user.py:2"
+
+
 @pytest.mark.parametrize(
     ("call", "fix"),
     [

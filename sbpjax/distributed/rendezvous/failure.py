@@ -35,6 +35,7 @@ from sbpjax.errors import (
     DistributedError,
     ForeignMessageError,
     is_library_file,
+    line_in_user_code,
 )
 
 from . import comparison
@@ -89,12 +90,7 @@ class BlockedTimer:
 
     def line(self) -> str:
         """Return ``file:line`` of the user's code in which the main thread is."""
-        frame = self.frame()
-        while frame is not None:
-            if not is_library_file(frame.f_code.co_filename):
-                return f"{frame.f_code.co_filename}:{frame.f_lineno}"
-            frame = frame.f_back
-        return "<unknown>"
+        return line_in_user_code(self.frame())
 
 
 class FailureMonitor:
