@@ -28,6 +28,7 @@ $(BIN)/python:
 
 # The stamps are rewritten only when a lock file is newer; the package itself is installed in place (editable).
 $(VENV)/.demo: requirements-demo.lock pyproject.toml | $(BIN)/python
+	@while sleep 8; do echo "installing the packages"; done & lines=$$!; trap "kill $$lines" EXIT; \
 	$(PIP:--quiet=) install --progress-bar off -r requirements-demo.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
