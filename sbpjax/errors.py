@@ -7,27 +7,15 @@ of each input), the rule that was broken, with numbers, and one line that fixes 
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import functools
-import inspect
 import os
-import re
 import sys
-import sysconfig
-import warnings
-from collections.abc import Callable, Iterable
-from types import FrameType, FunctionType
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
-_LIBRARY = os.path.dirname(os.path.abspath(__file__)) + os.sep
-_STANDARD = sysconfig.get_paths()["stdlib"] + os.sep
-_DATACLASSES = os.path.join(_STANDARD, "dataclasses.py")  # makes the text of `__init__`, whose file is "<string>"
-_IMPORT_SYSTEM = "<frozen importlib"
-_DEPENDENCIES = ("jax", "jaxlib", "numpy", "flax", "optax")
-
-
-UNKNOWN_LINE = "<unknown>"
+from sbpjax._core.runtime.user_line import UNKNOWN_LINE, user_line
+from sbpjax._core.runtime.user_line import full_tracebacks as full_tracebacks
+from sbpjax._core.runtime.user_line import warn as warn
 
 # Names that other libraries give to an argument, by the name here.
 _OTHER_NAMES = {
@@ -35,86 +23,6 @@ _OTHER_NAMES = {
     "level": "stage", "lr_scheduler": "lr_sch", "pp": "pipeline", "scheduler": "lr_sch", "tp": "tensor",
     "wd": "weight_decay",
 }  # fmt: skip
-# The errors of Python itself about the arguments of a call.
-SIGNATURE_ERROR = re.compile(
-    r"unexpected keyword|positional argument|required keyword|multiple values|too many positional|missing a required"
-)
-UNKNOWN_KEYWORD = re.compile(r"unexpected keyword argument '(\w+)'")
-_Class = TypeVar("_Class", bound=type)
-
-
-def user_line() -> str:
-    """Return ``file:line`` of the innermost frame outside sbpjax, JAX and NumPy."""
-    return line_in_user_code(sys._getframe(1))
-
-
-def line_in_user_code(frame: FrameType | None) -> str:
-    """Return ``file:line`` of the innermost frame outside the library that a frame is, or was called from."""
-    found = _user_frame(frame)
-    return UNKNOWN_LINE if found is None else f"{found.f_code.co_filename}:{found.f_lineno}"
-
-
-def _user_frame(frame: FrameType | None) -> FrameType | None:
-    while frame is not None:
-        name = frame.f_code.co_filename
-        of_a_dataclass = name == _DATACLASSES or (name == "<string>" and frame.f_code.co_name == "__init__")
-        of_the_library = is_library_file(name) or of_a_dataclass
-        importer = None if of_the_library else _importing_library_frame(frame)
-        if not of_the_library and importer is None:
-            return frame
-        frame = importer or frame.f_back
-    return None
-
-
-def _importing_library_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the library's frame whose ``import`` runs the module of a frame, such as JAX's for SciPy; else None."""
-    imports = False
-    while frame is not None:
-        name = frame.f_code.co_filename
-        frozen = name.startswith(_IMPORT_SYSTEM)
-        if imports and not frozen and is_library_file(name):
-            return frame
-        imports, frame = frozen, frame.f_back
-    return None
-
-
-def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line; a `stacklevel` would name a line of the library where the library's depth varies."""
-    frame = _user_frame(sys._getframe(1))
-    if frame is None:  # a thread or a command of the library
-        warnings.warn(text, category, stacklevel=2)
-        return
-    seen = frame.f_globals.setdefault("__warningregistry__", {})
-    warnings.warn_explicit(
-        text, category, frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__", "<string>"), seen
-    )
-
-
-@functools.lru_cache(4096)  # files of a program: tracing looks one up for each equation
-def is_library_file(filename: str) -> bool:
-    """Return whether a file belongs to sbpjax, to a dependency, or to contextlib, whose decorators they use."""
-    return is_own_file(filename) or _is_dependency(filename) or filename == contextlib.__file__
-
-
-def is_own_file(filename: str) -> bool:
-    """Return whether a file belongs to sbpjax."""
-    return filename.startswith(_LIBRARY)
-
-
-def is_users_file(filename: str) -> bool:
-    """Return whether a file belongs neither to sbpjax, nor to its dependencies, nor to Python."""
-    standard = filename.startswith(_STANDARD) and "site-packages" not in filename
-    return not standard and not is_library_file(filename)
-
-
-def _is_dependency(filename: str) -> bool:
-    return filename.startswith((*_folders(), "<frozen"))
-
-
-def _folders() -> tuple[str, ...]:
-    """Return the folders of the dependencies that are loaded; a user's own folder may be called ``jax``."""
-    loaded = [sys.modules[name] for name in _DEPENDENCIES if name in sys.modules]
-    return tuple([os.path.dirname(file) + os.sep for module in loaded if (file := getattr(module, "__file__", None))])
 
 
 def message(operation: str, seen: str, rule: str, fix: str) -> str:
@@ -145,96 +53,16 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     return max(known[near[0]], key=alike) if near else None
 
 
-def keyword_fix(unknown: str, allowed: Iterable[str], call: str) -> str:
-    """Return the fix for an unexpected keyword: the name that was meant, if there is one, and the signature.
-
-    Args:
-        unknown: the keyword as given.
-        allowed: the names of the arguments.
-        call: the call with its arguments, as ``AdamW(params, lr=0.001)``.
-
-    Example:
-        >>> keyword_fix("learning_rate", ["params", "lr"], "SGD(params, lr=0.001)")
-        'lr, not learning_rate: SGD(params, lr=0.001)'
-    """
-    meant = nearest(unknown, allowed)
-    return f"{f'{meant}, not {unknown}' if meant else f'leave out {unknown}'}: {call}"
-
-
-def strip_signature(signature: inspect.Signature, made: bool = False) -> inspect.Signature:
-    """Return a signature without its types, and without the object that a constructor makes, as an error prints it."""
-    made = made and next(iter(signature.parameters), "") == "self"
-    plain = [p.replace(annotation=p.empty) for p in list(signature.parameters.values())[made:]]
-    return signature.replace(parameters=plain, return_annotation=signature.empty)
-
-
-def explain_arguments(cls: _Class) -> _Class:
-    """Wrap the constructor and the public methods of a class: a wrong argument raises `OpTypeError` with the signature.
-
-    Example:
-        >>> @explain_arguments
-        ... class Options:
-        ...     def __init__(self, *, stage=1): ...
-        >>> Options(stages=2)
-        Traceback (most recent call last):
-        OpTypeError: Options(...)
-          seen: stages=2
-          rule: got an unexpected keyword argument 'stages'
-          fix:  stage, not stages: Options(*, stage=1)
-    """
-    for name, member in list(vars(cls).items()):
-        if isinstance(member, FunctionType) and (name == "__init__" or name[0] != "_"):
-            setattr(cls, name, with_signature_errors(member))
-    return cls
-
-
-def with_signature_errors(function: Callable) -> Callable:
-    """Wrap a constructor or a method, see `explain_arguments`."""
-
-    @functools.wraps(function)
-    def public(*args: Any, **options: Any) -> Any:
-        try:
-            return function(*args, **options)
-        except TypeError as error:
-            trace = error.__traceback__
-            if isinstance(error, SbpjaxError) or trace is None or trace.tb_next is not None:  # raised inside the call
-                raise
-            raise _signature_error(error, function, args, options) from None
-
-    return public
-
-
-def _signature_error(error: TypeError, function: Callable, args: tuple, options: dict[str, Any]) -> OpTypeError:
-    name = type(args[0]).__name__ if function.__name__ == "__init__" else function.__name__
-    signature = strip_signature(inspect.signature(function), True)
-    seen = ", ".join([*map(_describe, args[1:]), *(f"{k}={_describe(v)}" for k, v in options.items())])
-    return signature_error(name, signature, seen or "no arguments", str(error).rpartition("() ")[2])
-
-
-def signature_error(name: str, signature: inspect.Signature, seen: str, rule: str) -> OpTypeError:
-    """Return the error for arguments that a signature does not have, or lacks; Python's text is the rule."""
-    unknown, call = UNKNOWN_KEYWORD.search(rule), f"{name}{signature}"
-    fix = keyword_fix(unknown[1], signature.parameters, call) if unknown else call
-    return OpTypeError(f"{name}(...)", seen, rule, fix)
-
-
 def count_text(count: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: ``1 device``, ``8 devices``, ``1 entry``, ``2 entries``."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"
 
 
-def _describe(value: Any) -> str:
-    return (
-        f"{value!r:.60}"
-        if isinstance(value, (str, int, float, list, tuple, dict, type(None)))
-        else type(value).__name__
-    )
-
-
 def page(name: str) -> str:
     """Return the path of a documentation page: beside the package, or inside it in an installed wheel."""
-    inside = os.path.join(_LIBRARY, "docs", name)
-    return inside if os.path.exists(inside) else os.path.join(os.path.dirname(os.path.dirname(_LIBRARY)), "docs", name)
+    package = os.path.dirname(os.path.abspath(__file__))
+    inside = os.path.join(package, "docs", name)
+    return inside if os.path.exists(inside) else os.path.join(os.path.dirname(package), "docs", name)
 
 
 # Rule and fix, wherever ranks wait because only some of them read a global tensor.
@@ -249,11 +77,6 @@ ENDS_ALIKE = (
     "look why that rank ended: as many batches on every rank (drop_last=True), no return or sys.exit() on some; "
     "item(), numpy() and print(x) of a global tensor on every rank",
 )
-
-
-def full_tracebacks() -> bool:
-    """Return whether ``SBPJAX_FULL_TRACEBACK=1`` requests library frames in tracebacks."""
-    return os.environ.get("SBPJAX_FULL_TRACEBACK", "0") not in ("", "0")
 
 
 class SbpjaxError(Exception):

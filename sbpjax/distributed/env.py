@@ -27,8 +27,9 @@ from sbpjax._core.runtime import processes
 from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.runtime.lifecycle import at_stage
 from sbpjax._core.runtime.processes import devices_started as devices_started
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.serialization import signing
-from sbpjax.errors import DeviceStateError, OpValueError, message, warn
+from sbpjax.errors import DeviceStateError, OpValueError, message
 from sbpjax.sbp import placement
 
 rendezvous = LazyModule("sbpjax.distributed.rendezvous.start")  # of runs of several processes

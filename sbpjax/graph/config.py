@@ -18,12 +18,12 @@ from sbpjax._core.compiler.compile import LOWERINGS
 from sbpjax._core.engines.runtimes import PRECISIONS, Engine
 from sbpjax._core.programs.repeated_layers import LEAST_ITERATIONS
 from sbpjax._core.runtime.lifecycle import at_stage
+from sbpjax._core.runtime.signature_errors import explain_arguments
 from sbpjax._core.tensor.amp.casting import CASTABLE, Casting
 from sbpjax._core.tensor.amp.lists import ACCELERATOR, CastPolicy
 from sbpjax._core.tensor.handle import dtype as _dtypes
 from sbpjax._core.tensor.handle.mode import mode as _mode
 from sbpjax._core.tensor.storage.version_counter import changes
-from sbpjax.errors import explain_arguments
 
 from .config_values import check_bool, check_choice, check_integer, option_error
 from .planner_config import PlannerConfig

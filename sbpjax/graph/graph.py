@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any
 
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.signature_errors import explain_arguments
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax._core.tracing.signature import Call
-from sbpjax.errors import GraphError, GraphTypeError, explain_arguments
+from sbpjax.errors import GraphError, GraphTypeError
 from sbpjax.nn.module import Module
 from sbpjax.optim.lr_scheduler import LRScheduler
 from sbpjax.optim.optimizer import Optimizer

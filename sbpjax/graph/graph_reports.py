@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sbpjax._core.runtime.signature_errors import explain_arguments
 from sbpjax._core.tracing.capture import State
-from sbpjax.errors import GraphError, explain_arguments
+from sbpjax.errors import GraphError
 
 from .fitting import find_program, owners_of, prepared_or_last
 from .program.program import Program

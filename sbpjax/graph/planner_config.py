@@ -14,7 +14,7 @@ from typing import Any
 from sbpjax._core.planner.memory.limit import capacity_of
 from sbpjax._core.planner.prices.cost import DEFAULT, CostModel, preset
 from sbpjax._core.planner.prices.links import of_placement
-from sbpjax.errors import explain_arguments
+from sbpjax._core.runtime.signature_errors import explain_arguments
 from sbpjax.graph.auto.graph import Auto
 from sbpjax.graph.auto.plan_file import Sharding, load
 from sbpjax.sbp.hierarchies import Hierarchies

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from sbpjax._core.jax_private import jaxpr_as_fun
 from sbpjax._core.programs.batch_counts import with_batch_counts
 from sbpjax._core.programs.casts import without_casts
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.amp.casting import use_casting, use_fresh_cache
 from sbpjax._core.tensor.creation.generator import default_generator
@@ -33,7 +34,7 @@ from sbpjax._core.tensor.tape.row_grad import RowGrad, put_grad, row_parts
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import Call
-from sbpjax.errors import GraphError, message, warn
+from sbpjax.errors import GraphError, message
 from sbpjax.optim.clip_grad import clip_grad_norm_
 from sbpjax.sbp import Layout
 from sbpjax.sbp.boxing_marker import to_sbp

@@ -17,7 +17,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from sbpjax.errors import ConfigError, explain_arguments, nearest
+from sbpjax.errors import ConfigError, nearest
+from sbpjax.utils.host import explain_arguments
 
 # Of any family: tokens with a meaning, options of generation, who wrote the file and in which dtype.
 OTHER = frozenset(

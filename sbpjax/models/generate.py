@@ -26,7 +26,8 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.errors import OpValueError, explain_arguments
+from sbpjax.errors import OpValueError
+from sbpjax.utils.host import explain_arguments
 
 from .beams import Beams
 from .layers import Attention, KeyValues, put

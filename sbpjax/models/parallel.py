@@ -36,7 +36,8 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import cuda, sbp
-from sbpjax.errors import PlacementError, count_text, explain_arguments
+from sbpjax.errors import PlacementError, count_text
+from sbpjax.utils.host import explain_arguments
 
 # Outermost first: what is innermost has the fastest links.
 AXES = ("pipeline", "data", "fsdp", "context", "expert", "tensor")

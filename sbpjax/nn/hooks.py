@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sbpjax._core.ops.dims import fail
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.nodes.node import RemovableHandle
 from sbpjax._core.tensor.tape.function import Function
 from sbpjax._core.tensor.tape.grad_mode import is_grad_enabled
-from sbpjax.errors import warn
 
 if TYPE_CHECKING:
     from sbpjax.nn.module import Module

@@ -15,10 +15,10 @@ import numpy as np
 
 from sbpjax._core.functions.random import by_inverse_
 from sbpjax._core.ops.dims import fail
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation, from_data
 from sbpjax._core.tensor.tape.grad_mode import no_grad
-from sbpjax.errors import warn
 from sbpjax.sbp.algebra import broadcast
 
 

@@ -9,13 +9,14 @@ from jax.core import Tracer
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.runtime import collective_trace, processes
 from sbpjax._core.runtime.ranks_text import ranks_text
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation import creation
 from sbpjax._core.tensor.handle import dtype as dtypes
 from sbpjax._core.tensor.handle.device import device as device_class
 from sbpjax._core.tensor.handle.dtype import dtype as dtype_class
 from sbpjax._core.tensor.storage.payload import payload
-from sbpjax.errors import MixedTensorError, SbpError, message, warn
+from sbpjax.errors import MixedTensorError, SbpError, message
 from sbpjax.sbp import algebra, process_local
 from sbpjax.sbp.placement import placement as Placement
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from sbpjax._core.runtime.signature_errors import keyword_fix, strip_signature
 from sbpjax._core.tensor import Tensor
-from sbpjax.errors import OpTypeError, OpValueError, keyword_fix, strip_signature
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.options import Choices, Implementation
 
 

@@ -26,6 +26,8 @@ from sbpjax._core.compiler.eager.background_compile import enable_backward_compi
 from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.signature_errors import with_signature_errors
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.calls.op_errors import check_leaked
 from sbpjax._core.tensor.handle.dtype import float32
@@ -37,7 +39,7 @@ from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, St
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
 from sbpjax._core.tensor.tape.row_grad import RowGrad, dense, request_row_gradient, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
-from sbpjax.errors import ModuleMethodError, OpError, warn, with_signature_errors
+from sbpjax.errors import ModuleMethodError, OpError
 from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.fast_path import FastUpdate, Update

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from sbpjax.errors import BoxingError, BoxingWarning, SbpError, user_line, warn
+from sbpjax._core.runtime.user_line import user_line, warn
+from sbpjax.errors import BoxingError, BoxingWarning, SbpError
 
 
 class _Policy:

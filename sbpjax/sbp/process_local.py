@@ -23,7 +23,8 @@ from sbpjax._core.runtime import collective_trace
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
 from sbpjax._core.runtime.processes import World, by_value
 from sbpjax._core.runtime.ranks_text import ranks_text
-from sbpjax.errors import AgreementError, OpError, OpTypeError, message, warn
+from sbpjax._core.runtime.user_line import warn
+from sbpjax.errors import AgreementError, OpError, OpTypeError, message
 
 from . import algebra, multi_host
 from .algebra import B

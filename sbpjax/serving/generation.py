@@ -29,8 +29,8 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import nn
-from sbpjax.errors import BusyError, ServingError, explain_arguments
-from sbpjax.utils.host import show_progress
+from sbpjax.errors import BusyError, ServingError
+from sbpjax.utils.host import explain_arguments, show_progress
 
 from .paged import SCALARS, Blocks, BlockTables, PagedStep, caches_of, pack_inputs
 

@@ -17,8 +17,9 @@ from typing import Any
 
 import sbpjax as flow
 from sbpjax import nn, optim
-from sbpjax.errors import TrainError, explain_arguments
+from sbpjax.errors import TrainError
 from sbpjax.graph import GraphModule
+from sbpjax.utils.host import explain_arguments
 
 Loss = Callable[..., flow.Tensor]
 AMP = {"bfloat16": flow.bfloat16, "float16": flow.float16}

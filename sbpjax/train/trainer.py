@@ -34,9 +34,10 @@ import numpy as np
 
 import sbpjax as flow
 from sbpjax import amp, env, models, nn, optim
-from sbpjax.errors import PlacementError, TrainError, explain_arguments, nearest
+from sbpjax.errors import PlacementError, TrainError, nearest
 from sbpjax.models import Parallel
 from sbpjax.models.parallelize import Sharding, sharding_of
+from sbpjax.utils.host import explain_arguments
 
 from . import batches, optimizer_options
 from .checks import check_batch, check_data, check_kinds, check_loss, check_tokens

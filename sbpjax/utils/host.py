@@ -9,3 +9,4 @@ from sbpjax._core.runtime.lazy_module import LazyModule as LazyModule
 from sbpjax._core.runtime.parent_death import ProcessTie as ProcessTie
 from sbpjax._core.runtime.processes import current as current
 from sbpjax._core.runtime.progress import show_progress as show_progress
+from sbpjax._core.runtime.signature_errors import explain_arguments as explain_arguments

@@ -29,7 +29,7 @@ from sbpjax._core.jax_private import (
 )
 from sbpjax._core.programs.primitives import CALLS, HINTS, JITS
 from sbpjax._core.runtime import sizes
-from sbpjax.errors import is_library_file
+from sbpjax._core.runtime.user_line import is_library_file
 
 from .batched_while import with_one_condition
 

@@ -31,7 +31,8 @@ from threading import get_ident
 from types import CodeType
 from typing import Any
 
-from sbpjax.errors import AgreementError, OpValueError, is_users_file
+from sbpjax._core.runtime.user_line import is_users_file
+from sbpjax.errors import AgreementError, OpValueError
 
 from .trace_difference import difference
 

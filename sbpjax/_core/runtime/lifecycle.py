@@ -16,7 +16,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from sbpjax.errors import warn
+from sbpjax._core.runtime.user_line import warn
 
 _F = TypeVar("_F", bound=Callable)
 

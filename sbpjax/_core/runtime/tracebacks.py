@@ -19,15 +19,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from sbpjax.errors import (
-    RuleError,
-    SbpjaxError,
-    UnknownNameError,
-    full_tracebacks,
-    is_own_file,
-    is_users_file,
-    nearest,
-)
+from sbpjax._core.runtime.user_line import full_tracebacks, is_own_file, is_users_file
+from sbpjax.errors import RuleError, SbpjaxError, UnknownNameError, nearest
 
 
 @contextlib.contextmanager

@@ -15,10 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor.handle.dtype import get_default_dtype
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.storage.payload import is_traced
-from sbpjax.errors import AutogradError, DataDependentError, OpError, warn
+from sbpjax.errors import AutogradError, DataDependentError, OpError
 from sbpjax.nn.module import Module
 
 from .capture import State

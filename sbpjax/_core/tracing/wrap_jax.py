@@ -23,21 +23,14 @@ from jax.interpreters import ad, batching, mlir
 
 from sbpjax._core.jax_private import Primitive
 from sbpjax._core.programs.rules import Strategy
+from sbpjax._core.runtime.user_line import is_users_file
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch import dispatch
 from sbpjax._core.tensor.dispatch.op import Op
 from sbpjax._core.tensor.dispatch.traced import TracedLayout
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload, refresh_tensor
-from sbpjax.errors import (
-    DataDependentError,
-    OpTypeError,
-    OpValueError,
-    SbpError,
-    SbpjaxError,
-    UnknownNameError,
-    is_users_file,
-)
+from sbpjax.errors import DataDependentError, OpTypeError, OpValueError, SbpError, SbpjaxError, UnknownNameError
 from sbpjax.sbp import algebra
 
 ruled_call_p = Primitive("ruled_call")

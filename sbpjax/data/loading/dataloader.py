@@ -19,7 +19,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from sbpjax._core import naming
-from sbpjax.errors import DataError, WorkerModuleError, explain_arguments, message, warn
+from sbpjax._core.runtime.signature_errors import explain_arguments
+from sbpjax._core.runtime.user_line import warn
+from sbpjax.errors import DataError, WorkerModuleError, message
 
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset

@@ -27,7 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax.errors import SbpjaxError, WorkerError, WorkerModuleError, WorkerTimeoutError, full_tracebacks
+from sbpjax._core.runtime.user_line import full_tracebacks
+from sbpjax.errors import SbpjaxError, WorkerError, WorkerModuleError, WorkerTimeoutError
 
 from . import transport
 from .host_functions import from_numpy

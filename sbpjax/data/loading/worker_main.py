@@ -31,6 +31,8 @@ LIGHT = (
     "sbpjax.vision.datasets",
     "sbpjax.vision.transforms",
     "sbpjax.errors",
+    "sbpjax._core.runtime.signature_errors",
+    "sbpjax._core.runtime.user_line",
 )
 _loading = True  # while the user's modules are imported, absent names may be called
 
@@ -107,6 +109,9 @@ def _module(name: str, path: list[str]) -> types.ModuleType:
     module.__path__ = path
     module.__getattr__ = missing  # type: ignore[method-assign]
     sys.modules[name] = module
+    parent, _, own = name.rpartition(".")
+    if parent in sys.modules:
+        setattr(sys.modules[parent], own, module)
     return module
 
 
@@ -118,10 +123,8 @@ def put_light_package(root: str, aliases: list[str]) -> None:
         aliases: its other names.
     """
     package = _module("sbpjax", [root])
-    package.utils = _module("sbpjax.utils", [os.path.join(root, "utils")])  # type: ignore[attr-defined]
-    package.data = _module("sbpjax.data", [os.path.join(root, "data")])  # type: ignore[attr-defined]
-    package.train = _module("sbpjax.train", [os.path.join(root, "train")])  # type: ignore[attr-defined]
-    package.vision = _module("sbpjax.vision", [os.path.join(root, "vision")])  # type: ignore[attr-defined]
+    for name in ("utils", "data", "train", "vision", "_core", "_core.runtime"):
+        _module(f"sbpjax.{name}", [os.path.join(root, *name.split("."))])
     sys.meta_path.insert(0, _Finder(aliases))
     _module("sbpjax.data.loading.global_loader", [])  # the real one brings JAX, and a module in the place of `tensor`
     from sbpjax.data.loading import host_functions, host_tensors  # not before `sbpjax` is the light package

@@ -27,16 +27,8 @@ import jax
 
 from sbpjax._core.runtime import collective_trace, processes, signed_store
 from sbpjax._core.runtime.processes import ENDED, Processes
-from sbpjax.errors import (
-    AT_ITS_END,
-    ENDS_ALIKE,
-    READ_BY_ALL,
-    AgreementError,
-    DistributedError,
-    ForeignMessageError,
-    is_library_file,
-    line_in_user_code,
-)
+from sbpjax._core.runtime.user_line import is_library_file, line_in_user_code
+from sbpjax.errors import AT_ITS_END, ENDS_ALIKE, READ_BY_ALL, AgreementError, DistributedError, ForeignMessageError
 
 from . import comparison
 from .abort_message import set_terminate_handler

@@ -34,6 +34,7 @@ from safetensors.numpy import save_file
 
 from sbpjax._core.compiler import conversions
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.handle.tensor import wrap_any
 from sbpjax._core.tensor.storage.payload import payload
@@ -41,7 +42,7 @@ from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.escaped_tensors import MOST_ATTEMPTS, Recaptured
 from sbpjax._core.tracing.signature import Call, as_tensor
-from sbpjax.errors import ExportError, SbpjaxError, message, warn
+from sbpjax.errors import ExportError, SbpjaxError, message
 from sbpjax.optim.optimizer import Item
 from sbpjax.sbp import algebra
 from sbpjax.sbp.abstract import Abstract

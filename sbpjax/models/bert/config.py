@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sbpjax.errors import explain_arguments
 from sbpjax.models.config import LabelledConfig
 from sbpjax.models.layers.mlp import ACTIVATIONS
+from sbpjax.utils.host import explain_arguments
 
 
 @explain_arguments

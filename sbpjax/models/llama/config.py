@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sbpjax.errors import explain_arguments
 from sbpjax.models.config import Config
 from sbpjax.models.layers.mlp import ACTIVATIONS
 from sbpjax.models.layers.rotary import SCALINGS
+from sbpjax.utils.host import explain_arguments
 
 
 @explain_arguments

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sbpjax.errors import explain_arguments
 from sbpjax.models.llama.config import LlamaConfig
+from sbpjax.utils.host import explain_arguments
 
 
 @explain_arguments

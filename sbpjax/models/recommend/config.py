@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sbpjax.errors import ConfigError, explain_arguments
+from sbpjax.errors import ConfigError
+from sbpjax.utils.host import explain_arguments
 
 
 @explain_arguments

@@ -17,12 +17,12 @@ from sbpjax._core.functions.table.texts import InheritedDocstring
 from sbpjax._core.ops.dims import fail
 from sbpjax._core.ops.layers import rnn as ops
 from sbpjax._core.runtime import sizes
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.generator import default_generator
 from sbpjax._core.tensor.dispatch.dispatch import run
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.handle.mode import mode
-from sbpjax.errors import warn
 from sbpjax.nn import init
 from sbpjax.nn.module import Module
 from sbpjax.nn.parameter import parameter

@@ -30,7 +30,8 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sbpjax._core.functions.table.texts import FamilyDocstring
-from sbpjax.errors import OpTypeError, OpValueError, with_signature_errors
+from sbpjax._core.runtime.signature_errors import with_signature_errors
+from sbpjax.errors import OpTypeError, OpValueError
 from sbpjax.optim.optimizer import Optimizer
 
 # Descriptions of the arguments that schedules share.

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sbpjax.errors import warn
+from sbpjax._core.runtime.user_line import warn
 
 _strategy = "file_system"
 _GRACE_S = 5.0  # for a process whose parent is gone

@@ -23,7 +23,7 @@ from typing import Any
 from sbpjax._core.jax_private import trace_state_clean
 from sbpjax._core.runtime.compilation_cache import compile_cached
 from sbpjax._core.runtime.host_limits import cores
-from sbpjax.errors import user_line
+from sbpjax._core.runtime.user_line import user_line
 
 from . import evaluator, recompile_log
 from .evaluator import setting

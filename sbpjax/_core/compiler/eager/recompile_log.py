@@ -23,7 +23,7 @@ import jax
 
 from sbpjax._core.compiler import mappings
 from sbpjax._core.runtime.lru_cache import LRUCache
-from sbpjax.errors import UNKNOWN_LINE, user_line
+from sbpjax._core.runtime.user_line import UNKNOWN_LINE, user_line
 
 log = logging.getLogger("sbpjax")
 WARN_AT_SHAPES = 60  # shapes

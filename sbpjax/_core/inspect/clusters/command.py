@@ -19,7 +19,8 @@ from sbpjax._core.planner.clusters.machine import machine
 from sbpjax._core.planner.clusters.search import search
 from sbpjax._core.planner.clusters.transformer import MODELS, transformer
 from sbpjax._core.runtime.commands import command_parser
-from sbpjax.errors import ConfigError, SbpjaxError, full_tracebacks
+from sbpjax._core.runtime.user_line import full_tracebacks
+from sbpjax.errors import ConfigError, SbpjaxError
 
 from .report import POLICIES, SearchReport
 

@@ -22,17 +22,10 @@ from typing import Any
 
 import numpy as np
 
+from sbpjax._core.runtime.signature_errors import SIGNATURE_ERROR, UNKNOWN_KEYWORD, signature_error, strip_signature
 from sbpjax._core.runtime.sizes import out_of_memory
-from sbpjax.errors import (
-    SIGNATURE_ERROR,
-    UNKNOWN_KEYWORD,
-    OpError,
-    OpTypeError,
-    SbpjaxError,
-    is_users_file,
-    signature_error,
-    strip_signature,
-)
+from sbpjax._core.runtime.user_line import is_users_file
+from sbpjax.errors import OpError, OpTypeError, SbpjaxError
 
 from ..handle.plain_values import to_python_value
 from ..handle.tensor import Tensor

@@ -14,7 +14,8 @@ import contextlib
 from typing import Any
 
 from sbpjax._core.jax_private import trace_state_clean
-from sbpjax.errors import AutogradError, user_line
+from sbpjax._core.runtime.user_line import user_line
+from sbpjax.errors import AutogradError
 
 from ..nodes import node as _node
 from ..nodes import op_node as _op_node

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.dispatch.placed import converting_locals
-from sbpjax.errors import OpError, OpTypeError, warn
+from sbpjax.errors import OpError, OpTypeError
 from sbpjax.nn.layers.embedding import Embedding
 
 from .mesh import DeviceMesh
