@@ -18,7 +18,7 @@ STAGES = {
     PLANNED: "missing",
     PRE_ALPHA: "a prototype, or a goal not reached; limited tests, unknown performance, names that may change",
     ALPHA: "the core works, is tested and documented, and is measured if a figure makes sense; names may change",
-    BETA: "complete for its users, who reviewed its names; tests of corner cases and whole programs; scaling figures",
+    BETA: "complete, with names that users have reviewed; tests of corner cases and whole programs; scaling figures",
     "release candidate": "tried in production by others, with reports on performance and scaling; names reviewed",
     "stable": "ready for production; names are kept for a year",
 }
@@ -75,7 +75,7 @@ FEATURES = _by_area(_features((HERE / "stages.txt").read_text()))
 
 HEAD = """# Features and their stages
 
-This page lists the features that OneFlow 0.7 and its documents promise, with their maturity in sbpjax. Tests are in
+This page lists the features that OneFlow 0.7 and its documentation promise, with their maturity in sbpjax. Tests are in
 `tests/`, benchmarks in `benchmarks/`, and their figures in `benchmarks/results/`. A test fails if a listed test or
 benchmark does not exist, or if a feature does not meet the conditions of its stage.
 
@@ -83,9 +83,9 @@ benchmark does not exist, or if a feature does not meet the conditions of its st
 | --- | --- |
 """
 REASON = """
-No feature is above alpha: nobody outside the project has reviewed or tried it, and benchmarks of several devices ran on
-virtual CPU devices, or were compiled ahead of time for other machines. In the API reference, names below the stage of
-their feature are marked. `make api` generates this page.
+No feature is above alpha: nobody outside the project has reviewed or tried it, and benchmarks with several devices ran
+on virtual CPU devices, or were only compiled ahead of time for other machines. In the API reference, names that are
+less mature than their feature are marked. `make api` generates this page.
 """
 
 
