@@ -21,7 +21,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from sbpjax._core import naming
 from sbpjax._core.compiler.eager.background_compile import enable_backward_compile
 from sbpjax._core.functions.table.public import add_oneflow_arguments
 from sbpjax._core.functions.table.texts import FamilyDocstring
@@ -30,57 +29,31 @@ from sbpjax._core.runtime.signature_errors import with_signature_errors
 from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.calls.op_errors import check_leaked
-from sbpjax._core.tensor.handle.dtype import float32
 from sbpjax._core.tensor.handle.mode import mode
 from sbpjax._core.tensor.nodes.node import RemovableHandle
 from sbpjax._core.tensor.storage.exchange import Run, exchange
 from sbpjax._core.tensor.storage.payload import is_traced, requires_grad
-from sbpjax._core.tensor.storage.version_counter import Fields, Group, Items, States, changes
+from sbpjax._core.tensor.storage.version_counter import Fields, Items, States, changes
 from sbpjax._core.tensor.tape.grad_mode import enable_grad, no_grad
-from sbpjax._core.tensor.tape.row_grad import RowGrad, dense, request_row_gradient, row_table_of
+from sbpjax._core.tensor.tape.row_grad import RowGrad, dense, row_table_of
 from sbpjax._core.tensor.tape.zeroing import zero_grads
 from sbpjax.errors import ModuleMethodError, OpError
 from sbpjax.optim import background_compile, run, saving
 from sbpjax.optim.check import at_least_zero, checked_implementation, is_on, params_type, params_value
 from sbpjax.optim.fast_path import FastUpdate, Update
-from sbpjax.optim.options import Choices, Item, clips, plain_option
+from sbpjax.optim.options import Choices, Item, clips
+from sbpjax.optim.param_groups import check_added_group, make_group, request_row_grads
+from sbpjax.optim.parameter_state import give_own_steps, prepare_state
 from sbpjax.optim.rules import MASTER, Bucket
+from sbpjax.optim.step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
+from sbpjax.optim.step_hooks import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
+from sbpjax.optim.step_hooks import with_step_hooks
 from sbpjax.sbp.layout import Layout
 
 from .clip_grad import clip_grad_norm_
 
 # Of a bucket: group, step count, on masters, by rows, whether other rows are left alone, names of states.
 _Key = tuple[int, int, bool, bool, bool, tuple[str, ...]]
-
-_before_steps: OrderedDict[int, Callable] = OrderedDict()
-_after_steps: OrderedDict[int, Callable] = OrderedDict()
-
-
-def with_step_hooks(step: Callable) -> Callable:
-    """Run the hooks of steps around a method; a step within it, such as that of its base class, runs none."""
-
-    @functools.wraps(step)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        fields = vars(self)
-        own = fields.get("_step_pre_hooks", {}), fields.get("_step_post_hooks", {})
-        before, after = [*_before_steps.values(), *own[0].values()], [*own[1].values(), *_after_steps.values()]
-        if not (before or after) or "_is_stepping" in fields:
-            return step(self, *args, **kwargs)
-        fields["_is_stepping"] = True
-        try:
-            for hook in before:
-                args, kwargs = hook(self, args, kwargs) or (args, kwargs)
-            result = step(self, *args, **kwargs)
-            for hook in after:
-                hook(self, args, kwargs)
-        finally:
-            del fields["_is_stepping"]
-        return result
-
-    return call
-
-
-_NAMED = "sbpjax.optim.AdamW(list(model.named_parameters())), or all groups without names"
 
 # Descriptions of the arguments that optimizers share.
 _ARGUMENTS = {
@@ -192,53 +165,18 @@ class Optimizer:
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own, e.g. when a frozen layer joins the training."""
-        if not isinstance(param_group, Mapping):
-            torchs = f"param_group must be a dict, but got {type(param_group)}"
-            rule = torchs if naming.is_torch() else "param group must be a dict"
-            raise params_type(param_group, f"{rule}: parameters under the key 'params', and their options")
-        group = Group({k: v if k == "params" else plain_option(v) for k, v in param_group.items()})
-        params = group["params"]
-        if isinstance(params, set):
-            rule = "optimizer parameters need to be organized in ordered collections; a set has no order"
-            raise params_type(params, rule)
-        group["params"] = params = Items([params] if isinstance(params, Tensor) else params)
-        names = tuple(param[0] for param in params if isinstance(param, tuple))
-        if names:
-            group["param_names"] = names
-            group["params"] = params = Items([p[1] if isinstance(p, tuple) else p for p in params])
-            if len(names) != len(params):
-                rule = "all optimizer params should be with/without names. Some param names are missing"
-                raise params_value(f"{len(names)} names of {len(params)} parameters", rule, _NAMED)
-        for param in params:
-            if not isinstance(param, Tensor):
-                rule = f"optimizer can only optimize Tensors, but one of the params is {type(param).__name__}"
-                raise params_type(param, rule)
-            if not param.is_leaf:
-                seen = f"{param.dtype.name}{list(param.shape)} with grad_fn={param.grad_fn!r}"
-                rule = "can't optimize a non-leaf Tensor" if naming.is_torch() else "parameters must be leaf tensor"
-                rule += ": the next forward makes the result of an op anew, without the update"
-                raise params_value(seen, rule, "x.detach().requires_grad_()")
-        for name, value in self.defaults.items():
-            group.setdefault(name, plain_option(value))
+        group = make_group(param_group, self.defaults)
         self._check(group)
-        tables = [joined for p in params if (joined := row_table_of(p)) is not None]
-        if group.get("is_sparse") or tables:
+        params = group["params"]
+        row_tables = [table for p in params if (table := row_table_of(p)) is not None]
+        if group.get("is_sparse") or row_tables:
             self._check_sparse()
-        if len({id(p) for p in params}) != len(params):
-            warn("optimizer contains a parameter group with duplicate parameters")
-        taken = {id(p) for g in self.param_groups for p in g["params"]}
-        if any(("param_names" in g) != bool(names) for g in self.param_groups):
-            seen = "with names" if names else "without names"
-            rule = "all optimizer param groups should be with/without names. cannot add param group"
-            raise params_value(f"a group {seen}", f"{rule} {seen} to the optimizer", _NAMED)
-        if any(id(p) in taken for p in params):
-            rule = "some parameters appear in more than one parameter group"
-            raise params_value("a parameter of an earlier group", rule)
+        check_added_group(group, self.param_groups)
         self.param_groups.append(group)
         if group.get("is_sparse"):
-            _request_row_grads(params, True)
-        for joined in tables:
-            joined(self)
+            request_row_grads(params, True)
+        for add_optimizer in row_tables:
+            add_optimizer(self)
 
     def _check(self, group: dict[str, Any]) -> None:
         """Raise a ValueError for an option out of its range."""
@@ -267,7 +205,7 @@ class Optimizer:
             self._check_sparse()
         for group in self.param_groups:
             group["is_sparse"] = enabled
-            _request_row_grads(group["params"], enabled)
+            request_row_grads(group["params"], enabled)
 
     def use_master_weights(self, enabled: bool = True) -> None:
         """Keep a float32 copy of every parameter of lower precision, and update that, in all groups.
@@ -376,11 +314,11 @@ class Optimizer:
             for param in group["params"]:
                 if param.grad is not None and requires_grad(param):
                     place = run.place_of(param)
-                    ready = self._prepare_state(param, index, place, new_steps)
+                    ready = prepare_state(self, param, index, place, new_steps)
                     key = self._key(param, index, ready, param.grad.__class__ is RowGrad)
                     places.setdefault(place, {}).setdefault(key, []).append(param)
         if run.TRACE not in places:
-            self._give_own_steps(places)
+            give_own_steps(self.state, places.values())
         return [self._make_update(list(buckets.items()), self.state) for buckets in places.values()]
 
     def _key(self, param: Tensor, index: int, state: dict[str, Any], of_rows: bool) -> _Key:
@@ -412,72 +350,6 @@ class Optimizer:
             states = [[state[p][name] for p in params] for name in names]
             jobs.append(run.Job((), state[params[0]]["step"], params, states))
         return Update(tuple(buckets), jobs, [index for (index, *_), _ in found])
-
-    def _prepare_state(self, param: Tensor, index: int, place: Any, new_steps: dict) -> dict[str, Tensor]:
-        """Return the parameter's state, made on its first step, and laid out anew after the parameter was."""
-        state = self.state[param]
-        group = self.param_groups[index]
-        names = self._states_of(param, group)
-        layout = place if param.layout is None else param.layout
-        if self._laid.get(param) is layout and MASTER not in state and "master_weights" not in group:
-            for name in names:
-                if name not in state:
-                    break
-            else:
-                if "step" in state:
-                    return state
-        if "step" not in state:
-            if (place, index) not in new_steps:
-                new_steps[place, index] = run.new_step(param, 0)
-            state["step"] = new_steps[place, index]
-        elif not run.has_same_placement(state["step"], param):
-            key = (place, index, id(state["step"]))
-            if key not in new_steps:
-                new_steps[key] = run.new_step(param, 0 if state["step"].is_meta else int(state["step"].item()))
-            state["step"] = new_steps[key]
-        dtype = param.dtype
-        if group.get("master_weights") and run.is_low(dtype):
-            dtype = float32
-            if MASTER not in state:
-                state[MASTER] = run.master_of(param)
-        elif MASTER in state:
-            del state[MASTER]
-        moved = place is not run.TRACE and self._laid.get(param) != layout
-        for name in (*names, MASTER) if MASTER in state else names:
-            shape = self._shape(name, param)
-            if name not in state:
-                value = self._initial(name, group)
-                state[name] = run.full_like(param, value, dtype) if shape is None else run.full(param, shape, value)
-                continue
-            if shape is not None:
-                if not run.has_same_placement(state[name], param):
-                    state[name] = run.broadcast_like(state[name], param)
-                continue
-            if not run.has_same_layout(state[name], param) and (
-                moved or not run.has_same_placement(state[name], param)
-            ):
-                state[name] = run.lay_out_like(state[name], param)
-            if dtype is not param.dtype and state[name].dtype != dtype:
-                state[name] = state[name].to(dtype)
-        if moved:
-            self._laid[param] = layout
-        return state
-
-    def _give_own_steps(self, places: dict[Any, dict[_Key, list[Tensor]]]) -> None:
-        """Split shared step counts, so that every bucket has its own."""
-        users: dict[int, int] = {}
-        for state in self.state.values():
-            if "step" in state:
-                users[id(state["step"])] = users.get(id(state["step"]), 0) + 1
-        for buckets in places.values():
-            for params in buckets.values():
-                shared = self.state[params[0]]["step"]
-                count = sum(self.state[param]["step"] is shared for param in params)
-                if users[id(shared)] > count:
-                    users[id(shared)] -= count
-                    own = shared.clone()
-                    for param in params:
-                        self.state[param]["step"] = own
 
     # -- state -----------------------------------------------------------------------------------------------------
 
@@ -536,7 +408,7 @@ class Optimizer:
             for index, group in enumerate(self.param_groups):
                 for param in group["params"]:
                     if param.requires_grad:
-                        state = self._prepare_state(param, index, run.place_of(param), new_steps)
+                        state = prepare_state(self, param, index, run.place_of(param), new_steps)
                         if made is not None:
                             made(param, state)
 
@@ -594,22 +466,6 @@ class Optimizer:
             lines.append(f"Parameter Group {index}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
-
-
-def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` before every step of every optimizer."""
-    return RemovableHandle(_before_steps, hook)
-
-
-def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
-    """Call ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
-    return RemovableHandle(_after_steps, hook)
-
-
-def _request_row_grads(params: Iterable[Tensor], wanted: bool) -> None:
-    for param in params:
-        if param.ndim >= 2:
-            request_row_gradient(param, wanted)
 
 
 add_oneflow_arguments(globals(), "optim.")

@@ -29,7 +29,8 @@ from sbpjax.errors import OpError, OpTypeError, OpValueError
 from sbpjax.optim import saving
 from sbpjax.optim.algorithms.line_search import LineSearchTrial, strong_wolfe
 from sbpjax.optim.check import at_least_zero, params_value
-from sbpjax.optim.optimizer import Optimizer, with_step_hooks
+from sbpjax.optim.optimizer import Optimizer
+from sbpjax.optim.step_hooks import with_step_hooks
 
 _STATE = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "ro", "al", "H_diag", "prev_flat_grad", "prev_loss")
 
