@@ -1,23 +1,12 @@
 """Schedules as pure functions of the step, users' own, their state, and errors."""
 
 import pytest
+import torch
 
 import sbpjax as flow
-from sbpjax import optim
 from sbpjax.optim import lr_scheduler as schedules
-
-
-def sgd(lr=0.5, groups=1, **options):
-    return optim.SGD([{"params": [flow.ones(2, requires_grad=True)]} for _ in range(groups)], lr=lr, **options)
-
-
-def rates(scheduler, steps):
-    seen = []
-    for _ in range(steps):
-        seen.append(scheduler.get_last_lr()[0])
-        scheduler.step()
-    return seen
-
+from tests.optim.lr_scheduler import test_cosine, test_lambdas, test_ramp, test_steps
+from tests.optim.schedule_histories import TOLERANCE, rates, sgd
 
 ALL = {
     "step": lambda o: schedules.StepLR(o, 3),
@@ -64,18 +53,6 @@ def test_a_loaded_schedule_goes_on_where_it_was(name):
     assert resumed.optimizer.param_groups[0]["lr"] == whole.optimizer.param_groups[0]["lr"]
     assert saved == whole.state_dict() == resumed.state_dict()
     assert rates(resumed, 12) == rates(whole, 12)
-
-
-def test_a_loaded_plateau_goes_on_where_it_was():
-    whole, resumed = (schedules.ReduceLROnPlateau(sgd(), patience=1, cooldown=1) for _ in range(2))
-    for _ in range(4):
-        whole.step(1.0)
-    resumed.load_state_dict(whole.state_dict())
-    for metric in (1.0, 1.0, 0.5, 1.0, 1.0):
-        whole.step(metric)
-        resumed.step(metric)
-        assert resumed.get_last_lr() == whole.get_last_lr() == [resumed.optimizer.param_groups[0]["lr"]]
-    assert whole.get_last_lr()[0] < 0.05
 
 
 def test_users_schedules_may_be_written_as_in_oneflow_or_as_in_pytorch():
@@ -151,23 +128,6 @@ def test_bad_arguments(make, error, text):
     assert all(part in str(caught.value) for part in ("  seen: ", "  rule: ", "  fix:  "))
 
 
-def test_cycled_momentum_needs_an_optimizer_that_has_one():
-    optimizer = optim.Adagrad([flow.ones(2, requires_grad=True)]) if hasattr(optim, "Adagrad") else None
-    if optimizer is not None:
-        with pytest.raises(ValueError, match="must support momentum or beta1"):
-            schedules.CyclicLR(optimizer, 0.1, 0.2)
-
-
-def test_a_step_behind_the_end_of_one_cycle_is_an_error_and_changes_nothing():
-    scheduler = schedules.OneCycleLR(sgd(momentum=0.9), 0.5, 3)
-    for _ in range(3):
-        scheduler.step()
-    before = scheduler.state_dict()
-    with pytest.raises(ValueError, match="Tried to step 4 times"):
-        scheduler.step()
-    assert scheduler.state_dict() == before
-
-
 @pytest.mark.parametrize("name", ["step", "chain"])
 def test_a_foreign_state_is_refused_and_changes_nothing(name):
     scheduler = ALL[name](sgd())
@@ -181,3 +141,26 @@ def test_a_foreign_state_is_refused_and_changes_nothing(name):
         with pytest.raises(ValueError, match="load_state_dict"):
             scheduler.load_state_dict(state)
         assert scheduler.state_dict() == before
+
+
+SCHEDULES = {**test_cosine.SCHEDULES, **test_lambdas.SCHEDULES, **test_ramp.SCHEDULES, **test_steps.SCHEDULES}
+FACTORS = ("step", "multi-step", "exponential", "constant", "linear", "polynomial", "cosine", "cosine-min", "lambda")
+
+
+@pytest.mark.parametrize("second", ["linear", "multi-step", "multiplicative", "cosine-min", "lambda"])
+@pytest.mark.parametrize("first", FACTORS)
+def test_two_schedules_in_turn_equal_torch(first, second):
+    seen = []
+    for package in (flow, torch):
+        optimizer = package.optim.SGD([package.ones(2, requires_grad=True)], lr=0.5)
+        both = [SCHEDULES[name](package.optim.lr_scheduler, optimizer) for name in (first, second)]
+        rates = []
+        for step in range(16):
+            optimizer.step()
+            if step == 8:
+                optimizer.param_groups[0]["lr"] = 0.3
+            for scheduler in both:
+                scheduler.step()
+                rates.append(optimizer.param_groups[0]["lr"])
+        seen.append(rates)
+    assert seen[0] == pytest.approx(seen[1], rel=1e-9, abs=TOLERANCE)
