@@ -93,7 +93,8 @@ FAMILIES = {
     ),
     "convnext": Family(
         "ConvNeXt",
-        "A convolutional network with the proportions of a transformer. Version 2 adds global response normalisation.",
+        "A convolutional network that adopts design choices of vision transformers. Version 2 adds global response "
+        "normalisation.",
         ("convnext*",),
         "convnext_tiny",
         "depths=(1, 1, 1, 1), widths=(8, 16, 24, 32)",
