@@ -342,7 +342,7 @@ def compare_with_cold(folder, ports, standby):
         try:
             found = {"cold_s": await_step(job, (0, 0), GROWN_S) - begun, "cold_cpu_s": job.cpu_s()}
             for target in ("rank", "host", "leader", "rank"):
-                time.sleep(30.0)  # standbys are there
+                time.sleep(40.0)  # standbys are there
                 start, killed, last = job.start_of_last(), time.time(), job.rows()[-1][3]
                 job.kill(target, job.leader() if target == "leader" else len(ports) - 1)
                 found[f"{target}_s"] = await_step(job, start, GROWN_S) - killed

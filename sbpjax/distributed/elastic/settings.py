@@ -30,7 +30,8 @@ class Settings:
         join_wait_s: how long the first epoch waits for more than the fewest hosts, and how long a host has to be there
             before the job grows by it.
         save_s: how long ranks may take to save when the job changes its hosts.
-        grace_s: between SIGTERM and SIGKILL to the ranks of an epoch that failed.
+        grace_s: between SIGTERM and SIGKILL to the ranks of an epoch that failed. Most of them wait in a collective
+            that never ends, so a longer time only delays the restart.
         timeout_s: how long a host waits for an epoch that it takes part in.
         poll_s: between two looks at the ranks.
         master_port: of rank 0; 0 takes a free one.
@@ -50,7 +51,7 @@ class Settings:
     silence_s: float = 10.0
     join_wait_s: float = 5.0
     save_s: float = 600.0
-    grace_s: float = 1.0
+    grace_s: float = 0.25
     timeout_s: float = 600.0
     poll_s: float = 0.1
     master_port: int = 0
