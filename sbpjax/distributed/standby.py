@@ -21,7 +21,11 @@ import sys
 
 from . import env
 
-_USUAL = ("sbpjax.train", "sbpjax._core.compiler.eager.evaluator.program")  # else imported in the first steps
+_USUAL = (  # else imported in the first steps
+    "sbpjax.train",
+    "sbpjax._core.compiler.eager.evaluator.program",
+    "scipy.sparse.csgraph",
+)
 
 
 def main(arguments: list[str]) -> None:
