@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sbpjax._core.functions.protocols import from_dlpack
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import from_numpy
 from sbpjax._core.tensor.handle import dtype as dtypes

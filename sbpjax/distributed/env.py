@@ -24,8 +24,8 @@ import jax
 
 from sbpjax._core.jax_private import xla_bridge as _xla_bridge
 from sbpjax._core.runtime import processes
-from sbpjax._core.runtime.lazy_module import LazyModule
 from sbpjax._core.runtime.lifecycle import at_stage
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.runtime.processes import devices_started as devices_started
 from sbpjax._core.runtime.user_line import warn
 from sbpjax._core.serialization import signing

@@ -24,7 +24,7 @@ import threading
 import time
 
 from sbpjax._core.runtime.commands import command_parser
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax.distributed.rank_processes import EXIT_RESTART as EXIT_RESTART
 from sbpjax.distributed.rank_processes import Rank, RankProcesses, kill
 

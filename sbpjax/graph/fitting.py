@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from sbpjax._core.runtime.gc_pause import pause_gc
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.calls.op_errors import check_leaked
 from sbpjax._core.tensor.storage.payload import is_traced

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.runtime.signature_errors import explain_arguments
 from sbpjax._core.tensor.storage.version_counter import changes
 from sbpjax._core.tracing.signature import Call

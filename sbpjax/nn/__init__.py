@@ -5,7 +5,7 @@ from sbpjax._core.runtime.gc_pause import Pause as _Pause  # isort: skip  # firs
 _resting = _Pause()
 
 from sbpjax._core.functions.table.table import reexport_hooks as _reexport_hooks
-from sbpjax._core.runtime.lazy_module import LazyModule as _LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule as _LazyModule
 from sbpjax._core.tensor.calls.argument_errors import add_constructor_errors as _add_argument_errors
 
 from . import functional as functional

@@ -27,8 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sbpjax._core.jax_private import skip_cache
-from sbpjax._core.runtime.extras import pip_install
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule, pip_install
 from sbpjax.errors import PlacementError
 
 mesh_utils = LazyModule("jax.experimental.mesh_utils")

@@ -50,7 +50,6 @@ TESTED_BY = {
     "distributions/constraint_registry.py": ("distributions/test_constraints.py", ALIKE),
     "distributions/transforms/": ("distributions/test_transforms.py", ALIKE),
     "engines/by_iree.py": ("engines/test_program.py", USED),
-    "engines/modules.py": ("engines/onnx/test_convert.py graph/export/test_custom_calls.py", USED),
     "engines/onnx/": ("engines/onnx/test_convert.py engines/test_program.py", USED),
     "engines/runtimes.py": ("engines/test_program.py", USED),
     "functions/": ("op_specs/test_specs.py functions/test_elementwise.py", ALIKE),

@@ -19,13 +19,14 @@ import jax
 import numpy as np
 
 from sbpjax._core.runtime.ambient_mesh import jit_without_mesh
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax.errors import EngineError
 
 from .by_iree import run_by_iree
 from .runtimes import Engine, Run, check, compile_model, module
 
-modules = LazyModule("sbpjax._core.engines.modules")  # of MLIR, which only some engines need
+ir = LazyModule("jax.extend.mlir.ir")  # only some engines need MLIR
+stablehlo, chlo, sdy = (LazyModule(f"jax.extend.mlir.dialects.{name}") for name in ("stablehlo", "chlo", "sdy"))
 onnx = LazyModule("sbpjax._core.engines.onnx")  # likewise; and onnx is an extra
 
 
@@ -163,7 +164,7 @@ def onnx_model(
     outputs = outputs or [f"output_{i}" for i in range(len(exported.out_avals))]
     constants = {place: weights[i] for place, i in enumerate(kept) if i in weights}
     try:
-        program = modules.parse_program(exported.mlir_module_serialized)
+        program = parse_program(exported.mlir_module_serialized)
         return onnx.convert(program, constants, [names[i] for i in kept], outputs)
     except onnx.UnsupportedError as error:
         raise EngineError(
@@ -172,6 +173,20 @@ def onnx_model(
             "an engine gets a graph whose operations all have a counterpart in ONNX",
             "leave the engine out for this graph, or compute that part in a graph of its own",
         ) from None
+
+
+def parse_program(program: bytes) -> Any:
+    """Return the MLIR module of a serialised program.
+
+    Raises:
+        ValueError: it cannot be parsed, or holds operations of unknown dialects.
+    """
+    context = ir.Context()
+    for dialect in (stablehlo, chlo, sdy):
+        dialect.register_dialect(context)
+    context.emit_error_diagnostics = True  # in the exception instead of on stderr
+    with context:
+        return stablehlo.deserialize_portable_artifact(context, program)
 
 
 def _fold_weights(exported: Any, weights: dict[int, Any], count: int) -> Run:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax._core.runtime.extras import pip_install
+from sbpjax._core.runtime.optional_packages import pip_install
 from sbpjax._core.serialization import cache_folder
 from sbpjax.errors import EngineError
 

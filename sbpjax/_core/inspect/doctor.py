@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from sbpjax._core.naming import VERSION
 from sbpjax._core.runtime.commands import command_parser
-from sbpjax._core.runtime.extras import packages_of, pip_install
 from sbpjax._core.runtime.host_limits import cores, free_bytes
+from sbpjax._core.runtime.optional_packages import packages_of, pip_install
 from sbpjax._core.serialization import cache_folder
 
 REQUIRED = ("jax", "jaxlib", "flax", "optax", "numpy", "ml-dtypes")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tracing import tree
 from sbpjax._core.tracing.capture import State
 from sbpjax._core.tracing.signature import TensorSpec

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sbpjax._core.programs.plan import Codes
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax.sbp.layout import local_shape
 
 from .graph import Fixed, Value

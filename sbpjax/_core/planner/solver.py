@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 optimize = LazyModule("scipy.optimize")
 

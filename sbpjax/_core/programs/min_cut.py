@@ -20,7 +20,7 @@ import numpy as np
 
 from sbpjax._core.jax_private import DropVar, Var
 from sbpjax._core.programs.primitives import CHEAP, MOVES, TRANSCENDENTAL
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 sparse = LazyModule("scipy.sparse")
 csgraph = LazyModule("scipy.sparse.csgraph")

@@ -21,7 +21,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax.errors import EncodingError, EncodingTypeError
 
 msgpack = LazyModule("msgpack")  # takes longer to import than most of sbpjax's modules

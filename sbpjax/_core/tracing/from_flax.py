@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import from_jax
 from sbpjax._core.tensor.creation.generator import default_generator

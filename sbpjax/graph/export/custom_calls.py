@@ -19,7 +19,7 @@ from typing import Any
 
 from jax.extend.mlir import ir
 
-from sbpjax._core.engines.modules import parse_program as parse_program
+from sbpjax._core.engines.program import parse_program as parse_program
 
 _DIALECTS = ("stablehlo.", "chlo.", "sdy.", "func.", "builtin.module")
 _HOST = {"stablehlo.infeed", "stablehlo.outfeed", "stablehlo.send", "stablehlo.recv"}

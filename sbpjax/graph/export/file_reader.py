@@ -18,7 +18,7 @@ import jax
 import jax.export
 import numpy as np
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.serialization.signing import TAG_BYTES, sign, verify_signature
 from sbpjax.errors import ExportError, SignatureError
 

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from sbpjax._core.jax_private import compiler
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 executables = LazyModule("jax.experimental.serialize_executable")
 

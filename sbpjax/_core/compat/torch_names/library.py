@@ -22,7 +22,7 @@ from typing import Any
 
 from sbpjax._core.compat.missing import MissingPlaceholder, is_mention, is_unguarded_import
 from sbpjax._core.functions import nn as _nn
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.tape.function import Function
 from sbpjax.errors import LibraryLoadError, NotInJaxError, OpTypeError, UnknownNameError

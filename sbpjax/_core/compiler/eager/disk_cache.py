@@ -36,7 +36,7 @@ from sbpjax._core.jax_private import config as _config
 from sbpjax._core.jax_private import prepare_lapack
 from sbpjax._core.planner import disk
 from sbpjax._core.programs.rules import names
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.serialization import signed_cache
 from sbpjax.sbp.algebra import sbp as Sbp
 from sbpjax.sbp.layout import Layout

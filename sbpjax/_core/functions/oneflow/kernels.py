@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index as as_int
+from typing import Any
 
-from jax import lax
+from jax import custom_jvp, lax
 
 from sbpjax._core import functions
 from sbpjax._core.ops.attention import fused
@@ -272,3 +273,28 @@ def _resizer(mode: str, dims: int):
 upsample_nearest_1d, upsample_nearest_2d, upsample_nearest_3d = (_resizer("nearest", n) for n in (1, 2, 3))
 upsample_linear_1d, upsample_bilinear_2d = _resizer("linear", 1), _resizer("bilinear", 2)
 upsample_bicubic_2d, upsample_trilinear_3d = _resizer("bicubic", 2), _resizer("trilinear", 3)
+
+
+# ------------------------------------------------------------------------------------------------------ execution order
+
+
+def _after(x: Any, *others: Any) -> Any:
+    """Return x as it is, computed after the others; the gradient is x's alone."""
+
+    @custom_jvp
+    def hold(value):
+        return lax.optimization_barrier((value, *[lax.stop_gradient(o) for o in others]))[0]
+
+    hold.defjvp(lambda primals, tangents: (hold(*primals), tangents[0]))
+    return hold(x)
+
+
+def depend(input: Tensor, depend: Tensor | Sequence[Tensor]) -> Tensor:
+    """Return `input` unchanged, in a compiled program computed after other tensors.
+
+    Args:
+        input: any tensor.
+        depend: the tensors computed first, one or several.
+    """
+    others = (depend,) if isinstance(depend, Tensor) else tuple(depend)
+    return dispatch.apply(_after, input, *[o.detach() for o in others])

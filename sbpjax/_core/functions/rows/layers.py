@@ -105,7 +105,7 @@ for _name in ("dropout", "alpha_dropout", "feature_alpha_dropout"):
 custom("nn.functional.embedding", f"{LAYERS}.embedding")
 custom("nn.functional.embedding_bag", f"{LAYERS}.embedding", also=".embedding_bag")
 custom("nn.functional.one_hot", f"{LAYERS}.embedding", names={"input": "tensor"})
-custom("nn.functional.depend", f"{LAYERS}.depend")
+custom("nn.functional.depend", "sbpjax._core.functions.oneflow.kernels")
 
 # ------------------------------------------------------------------------------------------------------------- images
 

@@ -25,7 +25,7 @@ import importlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tensor.dispatch.op import CASTS, SAVES
 from sbpjax._core.tensor.handle.tensor import Tensor
 

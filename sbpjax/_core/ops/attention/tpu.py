@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 from ..promote import BOOL, compute_dtype
 from .scores import CAUSAL, EVERY_KEY, Scores, may_hide_all

@@ -10,7 +10,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 forward = LazyModule("jax.experimental.pallas.ops.gpu.ragged_dot_mgpu")  # Pallas
 backward = LazyModule("jax.experimental.pallas.ops.gpu.transposed_ragged_dot_mgpu")  # likewise

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 megablox = LazyModule("jax.experimental.pallas.ops.tpu.megablox.gmm")  # Pallas
 

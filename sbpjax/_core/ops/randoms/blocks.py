@@ -20,7 +20,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 from ..promote import broadcast_to, cast, compute_dtype
 

@@ -104,6 +104,19 @@ class autocast:
         return wrapper
 
 
+class cuda_autocast(autocast):
+    """`sbpjax.autocast` with ``"cuda"`` as its device type.
+
+    Args:
+        enabled: whether it is on.
+        dtype: of lower precision; float16 if not given.
+        cache_enabled: see `sbpjax.autocast`.
+    """
+
+    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool | None = None) -> None:
+        super().__init__("cuda", dtype=dtype, enabled=enabled, cache_enabled=cache_enabled)
+
+
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Return whether autocasting is on, of any device type or of one."""
     casting = mode.autocast

@@ -4,7 +4,7 @@
 load SciPy and `jax.export`, so they are imported where ops are evaluated.
 """
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 families = LazyModule("sbpjax._core.compiler.eager.evaluator.families")
 first_use = LazyModule("sbpjax._core.compiler.eager.evaluator.first_use")

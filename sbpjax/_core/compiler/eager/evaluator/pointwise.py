@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 
 special = LazyModule("scipy.special")  # 0.15 s, and few programs have one of its functions
 

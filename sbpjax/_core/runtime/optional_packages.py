@@ -1,4 +1,7 @@
-"""Install command of an optional dependency, for error messages.
+"""Optional packages: `LazyModule` imports them on first use; `pip_install` is the command that installs them.
+
+    optax = LazyModule("optax")  # at the head of a module, among the imports
+    optax.trace(0.9)             # imports optax
 
 An error names the packages themselves, not ``sbpjax[train]``, which an index need not have:
 
@@ -8,11 +11,36 @@ An error names the packages themselves, not ``sbpjax[train]``, which an index ne
 
 from __future__ import annotations
 
+import importlib
 import re
 from importlib import metadata
+from typing import Any
 
 _REQUIREMENT = re.compile(r"""([^;]+?)\s*;.*\bextra\s*==\s*["']([^"']+)["']""")
 _OWN_EXTRA = re.compile(r"sbpjax\[([\w,-]+)\]")
+
+
+class LazyModule:
+    """Import a module when one of its attributes is read.
+
+    Args:
+        name: the module's full name.
+
+    Example:
+        >>> fractions = LazyModule("fractions")
+        >>> fractions.Fraction(2, 4)
+        Fraction(1, 2)
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # of whoever inspects the object, such as `inspect.unwrap`
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self._name), name)
 
 
 def pip_install(extra: str) -> str:
