@@ -69,15 +69,15 @@ SIGNATURES = (
     ),
     Difference(
         "not linear",
-        "In OneFlow, isnan of a partial_sum is a partial_sum. But a sum may be NaN although no summand is, and truth "
-        "values of summands do not add up to that of the sum. sbpjax reduces the sum first.",
+        "In OneFlow, isnan of a partial_sum is a partial_sum. But a sum may be NaN although no summand is, and the "
+        "truth values of summands do not add up to the truth value of the sum. sbpjax reduces the sum first.",
         lambda o: o.op == "isnan" and _has_partial(o.theirs),
     ),
     Difference(
         "gather not deferred",
         "OneFlow adds a split operand to a partial_sum by filling the split operand with zeros. This moves no bytes "
-        "immediately, but the reader of the result has to reduce it. sbpjax charges the zero-fill as the all-gather "
-        "that it defers, so it reduces the partial_sum to the layout of the other operand instead.",
+        "immediately, but the op that reads the result has to reduce it. sbpjax counts the zero-fill at the cost of "
+        "the all-gather that it defers, so it reduces the partial_sum to the layout of the other operand instead.",
         lambda o: o.kind == DEARER and _has_partial(o.theirs),
     ),
     Difference(
@@ -89,7 +89,7 @@ SIGNATURES = (
     Difference(
         "equally cheap, reduced",
         "Both move the same number of bytes. OneFlow's result is partial_sum on some axis and still has to be "
-        "reduced; sbpjax's is split or broadcast there.",
+        "reduced; sbpjax's result is split or broadcast there.",
         lambda o: o.kind == TIE and any(t == -2 for _, t in _differing(o)),
     ),
     Difference(
@@ -144,7 +144,7 @@ _ONE_VALUE = (
     "summand, and computes batch statistics per rank."
 )
 _RANDOM = (
-    "Random numbers are a function of the seed and the element's global index, so they are the same under every sbp "
+    "Random numbers depend only on the seed and the element's global index, so they are the same under every sbp "
     "and on every placement. OneFlow seeds by rank, and repeats one mask on every rank of a split. The streams "
     "themselves also differ."
 )
