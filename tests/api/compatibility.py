@@ -60,7 +60,7 @@ def section() -> str:
     for name, paths in sorted(of.items()):
         shown = _code(sorted(set(paths)))
         lines.append(f"| `{name}` | {shown} | {({**IGNORED, **WITHOUT_EFFECT})[name]} |")
-    lines += ["", "### Other names", "", "Every function accepts `x` as the name of a first argument `input`.", ""]
+    lines += ["", "### Different names", "", "Every function accepts `x` as the name of a first argument `input`.", ""]
     lines += ["| OneFlow | sbpjax | functions |", "| --- | --- | --- |"]
     renamed = collections.defaultdict(list)
     for path, there, here in taken():
@@ -68,7 +68,7 @@ def section() -> str:
             renamed[there, here].append(path)
     for (there, here), names in sorted(renamed.items()):
         lines.append(f"| `{there}` | `{here}` | {_code(sorted(set(names)))} |")
-    lines += ["", "### Forms of OneFlow that are not supported", "", "| functions | reason |", "| --- | --- |"]
+    lines += ["", "### OneFlow's call forms that are not supported", "", "| functions | reason |", "| --- | --- |"]
     lines += [f"| {_code(names.split())} | {reason} |" for reason, names in signatures.EXCEPTIONS.items()]
     return "\n".join(lines)
 

@@ -43,10 +43,10 @@ def _differing(o: Outcome) -> list[tuple[int, int]]:
 SIGNATURES = (
     Difference(
         "cheaper",
-        "sbpjax has one rule for every number of axes: the plan that moves the fewest bytes. broadcast → split is "
+        "sbpjax has one rule for any number of axes: the plan that moves the fewest bytes. broadcast → split is "
         "free, because each rank only cuts out its part. OneFlow's eager rule in 1-D gives broadcast → split a nearly "
-        "infinite cost, and counts matching inputs before bytes. In 2-D, it is free, but conversions to partial_sum "
-        "are forbidden, and two axes that change together are charged as one step over all ranks.",
+        "infinite cost, and prefers matching inputs to fewer bytes. In 2-D, broadcast → split is free, but conversions "
+        "to partial_sum are forbidden, and two axes that change together are charged as one step over all ranks.",
         lambda o: o.kind == CHEAPER,
     ),
     Difference(
@@ -62,9 +62,9 @@ SIGNATURES = (
     ),
     Difference(
         "wrong value in OneFlow",
-        "OneFlow's signature is wrong: the gathered result differs from the op on one device. Examples are an integer "
-        "cast or a norm that stays partial_sum, and a batch_norm with the statistics of one rank. In sbpjax, values "
-        "never depend on the layout.",
+        "OneFlow's signature is wrong: the gathered result differs from the result on one device. Examples are an "
+        "integer cast or a norm that stays partial_sum, and a batch_norm with the statistics of one rank. In sbpjax, "
+        "values never depend on the layout.",
         lambda o: o.wrong_value,
     ),
     Difference(
@@ -101,14 +101,14 @@ SIGNATURES = (
     Difference(
         "equally cheap, another dim",
         "Both move the same number of bytes, but they split different dims of the result. sbpjax prefers fewer "
-        "conversions, then more divided work, then the order of its table, which may differ from OneFlow's for ops of "
-        "several primitives.",
+        "conversions, then less repeated work, then the order of strategies in its table, which may differ from "
+        "OneFlow's for ops that consist of several primitives.",
         lambda o: o.kind == TIE and all(m >= 0 and t >= 0 for m, t in _differing(o)),
     ),
     Difference(
         "equally cheap, divided or not",
         "Both move the same number of bytes, but on some axis, one result is broadcast and the other split. sbpjax "
-        "prefers fewer conversions, then more divided work.",
+        "prefers fewer conversions, then less repeated work.",
         lambda o: o.kind == TIE and all(m != -2 and t != -2 for m, t in _differing(o)),
     ),
 )
@@ -220,8 +220,8 @@ SNIPPETS = (
     SnippetDifference(
         "device of a global tensor",
         "x.device of a global tensor contains the placement: tensors created with device=x.device are global on it, "
-        "as broadcast. Programs that create constants on the device of their inputs therefore run on placements. "
-        "OneFlow raises an error.",
+        "as broadcast. Programs that create constants on the device of their inputs therefore work with global "
+        "tensors. OneFlow raises an error.",
         "errors",
         ("global_device_attr",),
     ),

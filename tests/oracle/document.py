@@ -23,7 +23,7 @@ The following are always the same: the part of a tensor that each rank holds aft
 sources, except for the order of ranks (see below); the value of every op, except where OneFlow's value is wrong;
 and the layout of the gradient of a leaf.
 
-For names of arguments, and for the steps of optimizers and schedules where OneFlow and PyTorch differ, see
+For argument names, and for the steps of optimizers and schedules where OneFlow and PyTorch differ, see
 [Compatibility](compatibility.md#optimizers-and-schedules).
 
 ## Layouts of results
@@ -55,9 +55,9 @@ accepted.
 """
 
 _LIMITS = """
-## Limits of the first rule
+## Values that depend on the layout
 
-"Values never depend on the layout" holds up to the order of floating-point sums, with two exceptions due to IEEE
+Values never depend on the layout, up to the order of floating-point sums, with two exceptions due to IEEE
 arithmetic. A partial sum times infinity (or divided by zero) is NaN if a summand is zero or the products
 have opposite signs, although the product of the sum is infinite. A negative zero becomes a positive zero in a partial
 sum.

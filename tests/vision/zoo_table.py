@@ -70,7 +70,7 @@ FAMILIES = {
         "res2net50_26w_4s",
         "depths=(1, 1, 1, 1), width=16",
         32,
-        "those of ResNet, and `scale`, the number of groups",
+        "those of [ResNet](resnet.md), and `scale`, the number of groups",
     ),
     "efficientnet": Family(
         "EfficientNet",
@@ -123,7 +123,7 @@ FAMILIES = {
         "deit_tiny_distilled_patch16_224",
         "image_size=32, num_hidden_layers=1",
         32,
-        "those of ViT, and `distillation`, `layer_scale`",
+        "those of [ViT](vit.md), and `distillation`, `layer_scale`",
         (
             "trainer.parallel.fsdp=4 trainer.parallel.tensor=2",
             "matrices and the batch are divided over four devices, heads and hidden units over two",
@@ -141,8 +141,8 @@ FAMILIES = {
     ),
     "iresnet": Family(
         "IResNet",
-        "Residual networks for faces. The output is an embedding of length `num_classes`, trained with a margin "
-        "softmax.",
+        "Residual networks for face recognition. The output is an embedding of length `num_classes`, trained with a "
+        "margin softmax.",
         ("iresnet*",),
         "iresnet50",
         "depths=(1, 1, 1, 1), width=8, image_size=32",
@@ -238,8 +238,8 @@ def page(family: Family) -> str:
             "Put photos into one folder per class, `photos/train/CLASS/*.jpg` and `photos/val/CLASS/*.jpg`. In the "
             "source folder of the project, run:\n",
             f"```bash\n{command(family)}\n```\n",
-            "A run has 15,000 steps of 64 images; `steps=1000 batch=32` makes it shorter. [Train on your photos]"
-            "(../../how_to/vision.md#train-on-your-photos) explains evaluation, resuming and prediction.\n",
+            "A run takes 15,000 steps with 64 images each; `steps=1000 batch=32` makes it shorter. [Train on your "
+            "photos](../../how_to/vision.md#train-on-your-photos) explains evaluation, resuming and prediction.\n",
             f"On eight devices, add `{overrides}`: {words}. `checkpoint={family.shown}.safetensors` starts from timm's "
             "weights. `examples/vision` contains complete runs.\n",
         ]
@@ -258,7 +258,7 @@ def index() -> str:
         "| family | models | |\n|---|---|---|\n" + "\n".join(rows) + "\n\n"
         "Detection and segmentation models are classes: `SSD300`, `RetinaNet` and `FasterRCNN` in "
         "`sbpjax.vision.models.detection`, `DeepLabV3` and `FCN` in `sbpjax.vision.models.segmentation`; see "
-        "[Load, augment and detect in images](../../how_to/vision_data.md).\n"
+        "[Load and augment images, and detect objects in them](../../how_to/vision_data.md).\n"
     )
 
 
