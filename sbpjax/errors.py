@@ -142,7 +142,7 @@ class LostRankError(DistributedError, TimeoutError):
     """Ranks did not reach a barrier or rendezvous, or stopped responding.
 
     One process waits for the others at `to_global`, a collective, a barrier or the start. The text names the ranks that
-    are missing. Usually one of them failed before: look at its own output first.
+    are missing. Usually one of them failed earlier: look at its own output first.
     """
 
 
@@ -155,7 +155,7 @@ class RankFailedError(DistributedError):
 
 
 class AgreementError(DistributedError):
-    """Ranks differ in an operation, shape, program or version that must be equal."""
+    """Ranks differ in an operation, shape, program or version that must be the same on all ranks."""
 
 
 class EncodingError(SbpjaxError, ValueError):
@@ -176,7 +176,7 @@ class SignatureError(SbpjaxError, ValueError):
 class ForeignMessageError(DistributedError, SignatureError):
     """A message comes from a writer without this job's secret, or a rank has a different secret.
 
-    ``docs/explanation/security.md`` describes the secret of a job. The launcher makes one; elsewhere
+    ``docs/explanation/security.md`` describes the secret of a job. The launcher creates one; elsewhere
     ``SBPJAX_JOB_SECRET`` or ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
     """
 
@@ -188,8 +188,8 @@ class UnsafeFileError(SbpjaxError, PermissionError):
 class AbstractError(SbpjaxError, NotImplementedError):
     """An abstract tensor, which has no elements, was read, run or sent to a device.
 
-    Tensors made under ``sbpjax.abstract()``, on ``device="meta"`` or on a ``placement.topology(...)`` are abstract:
-    ops give their shapes and layouts, and programs of them are compiled and sized. `Module.to_empty` gives memory to
+    Tensors made under ``sbpjax.abstract()``, on ``device="meta"`` or on a ``placement.topology(...)`` are abstract: ops
+    on them give shapes and layouts, and programs on them are compiled and measured. `Module.to_empty` gives memory to
     the tensors of a module on devices of this machine.
     """
 
@@ -197,9 +197,9 @@ class AbstractError(SbpjaxError, NotImplementedError):
 class OutOfMemoryError(SbpjaxError, RuntimeError):
     """A tensor or a program needs more memory than its device has, or more bytes than can be counted (2^63).
 
-    Raised before anything runs: for new tensors and results of ops on CPUs by the memory that the machine, its
-    container and ``ulimit -v`` leave, for compiled programs by the compiler. On CPU also: a process holds so many
-    programs that the system has no memory mappings left for another one.
+    Raised before anything runs. For new tensors and results of ops on CPUs, the limit is the memory that the machine,
+    its container and ``ulimit -v`` leave; for compiled programs, the compiler finds it. Also raised on CPU if a process
+    holds so many programs that the system has no memory mappings left for another one.
     """
 
 
@@ -226,31 +226,32 @@ class InplaceError(SbpjaxError, RuntimeError):
 class OpError(SbpjaxError, RuntimeError, ValueError):
     """The inputs of an op do not match: shapes that do not broadcast, or different sizes.
 
-    PyTorch raises RuntimeError from ops written in C++ and ValueError from those written in Python; this is both.
+    PyTorch raises RuntimeError from ops written in C++ and ValueError from those written in Python; this error is both.
     """
 
 
 class OpTypeError(SbpjaxError, TypeError, NotImplementedError):
     """An argument of an op has a wrong type, or a dtype that the op does not support.
 
-    For a wrong type PyTorch raises TypeError, for a dtype NotImplementedError or RuntimeError; this is all of them.
+    For a wrong type PyTorch raises TypeError, for a dtype NotImplementedError or RuntimeError; this error is all of
+    them.
     """
 
 
 class OpIndexError(SbpjaxError, IndexError, RuntimeError):
-    """A dim or an index is outside the tensor."""
+    """A dim or an index is out of range for the tensor."""
 
 
 class OpBoundsError(OpIndexError):
-    """An index tensor holds an index outside the tensor.
+    """An index tensor contains an index that is out of range.
 
-    PyTorch raises IndexError from some index ops and RuntimeError from others; this is both. Only an index that is
-    available on the CPU is checked. Elsewhere an index out of range reads NaN and writes nothing.
+    PyTorch raises IndexError from some index ops and RuntimeError from others; this error is both. Only an index that
+    is available on the CPU is checked. Elsewhere, an index that is out of range reads NaN and writes nothing.
     """
 
 
 class OpValueError(SbpjaxError, ValueError, RuntimeError):
-    """An argument of an op has a value outside its range."""
+    """An argument of an op has a value that is out of range."""
 
 
 class OpAssertionError(OpValueError, AssertionError):
@@ -280,15 +281,16 @@ class LinAlgError(SbpjaxError, RuntimeError):
 class CheckpointError(SbpjaxError, RuntimeError):
     """A checkpoint cannot be written or read.
 
-    It holds dicts, lists and tuples of tensors, NumPy arrays and plain values; objects go in as their ``state_dict()``.
+    A checkpoint holds dicts, lists and tuples of tensors, NumPy arrays and plain values; objects are saved as their
+    ``state_dict()``.
     """
 
 
 class TableError(SbpjaxError, ValueError, RuntimeError):
     """An embedding table of `sbpjax.one_embedding` is full, or files do not fit it.
 
-    Rows are kept in a store in memory or in files, those of the current step in a cache on the devices; a snapshot is a
-    directory that is complete or not there.
+    Rows are kept in a store, in memory or in files; a cache on the devices holds the rows of the current step. A
+    snapshot is a directory that is either complete or missing.
     """
 
 
@@ -307,18 +309,18 @@ class TrainError(SbpjaxError, ValueError, RuntimeError):
 class ServingError(SbpjaxError, ValueError, RuntimeError):
     """A model repository cannot be served: a model does not belong there, or there is no server.
 
-    A repository is laid out as Triton's; ``<model>/<version>/model`` is a directory that ``graph.export`` wrote.
+    A repository is organised like Triton's; ``<model>/<version>/model`` is a directory that ``graph.export`` wrote.
     """
 
 
 class BusyError(ServingError):
-    """The queue of an engine is full; retry later. Over HTTP, this is the status 429."""
+    """The queue of an engine is full; retry later. Over HTTP, this is status 429."""
 
 
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot be registered under a name, or has no entry under a key.
 
-    A name is a string without dots that no other attribute has.
+    A name is a string without dots, and no other attribute has the same name.
     """
 
     __str__ = Exception.__str__  # a KeyError's own shows line breaks as \n
@@ -378,7 +380,7 @@ class EngineError(GraphError):
     """Another engine cannot run a graph: it is not installed, lacks an operation, or gives a different result.
 
     An engine runs graphs that only compute: no optimizer, no writes into buffers, no random numbers, one device. The
-    graph itself is as before; without the engine XLA runs it.
+    graph itself is unchanged; without the engine, XLA runs it.
     """
 
 
@@ -397,7 +399,7 @@ class DataError(SbpjaxError, ValueError):
 class DataTypeError(SbpjaxError, TypeError):
     """Samples cannot be collated into a batch: an unknown type, or different sizes.
 
-    `sbpjax.utils.data.DataLoader` takes a ``collate_fn`` that makes a batch of a list of samples.
+    `sbpjax.utils.data.DataLoader` takes a ``collate_fn`` that makes a batch from a list of samples.
     """
 
 
@@ -412,15 +414,15 @@ class HubError(SbpjaxError, RuntimeError, ValueError):
 class WorkerError(SbpjaxError, RuntimeError):
     """A data worker failed: it died, its dataset cannot be sent to it, or it used a name that workers lack.
 
-    Workers have no JAX: a dataset must build samples from Python and NumPy values. A script that defines its own
-    dataset keeps its main program under ``if __name__ == "__main__":``.
+    Workers do not import JAX: a dataset must build samples from Python and NumPy values. A script that defines its own
+    dataset must have its main program under ``if __name__ == "__main__":``.
     """
 
 
 class WorkerModuleError(WorkerError):
-    """A dataset for data workers holds a module: workers have no JAX to run it.
+    """A dataset for data workers holds a module: workers do not import JAX, which would run it.
 
-    A program of PyTorch's under the alias goes on without workers instead.
+    With sbpjax imported as `torch`, a program continues without workers instead.
     """
 
 
@@ -466,9 +468,9 @@ class LibraryLoadError(SbpjaxError, OSError):
 
 
 class AbsentError(SbpjaxError, AttributeError):
-    """A OneFlow name has no meaning in sbpjax: a kernel, a reader of OneFlow's files, or a switch of its compiler.
+    """A OneFlow name has no meaning in sbpjax: a kernel, a reader of OneFlow's files, or an option of its compiler.
 
-    The text names a replacement; `docs/reference/api_coverage.md` lists all of them.
+    The text names a replacement; `docs/reference/api_coverage.md` lists all replacements.
     ``hasattr`` is False for such a name.
     """
 

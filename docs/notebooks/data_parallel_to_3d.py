@@ -21,7 +21,7 @@ config = LlamaConfig(
 )
 
 # %% [markdown]
-# The text consists of eight sequences that count by one to eight.
+# The text consists of eight sequences that count in steps of 1, 2, ..., 8.
 
 # %%
 text = (flow.arange(17) * flow.arange(1, 9)[:, None]) % 64
@@ -29,7 +29,7 @@ text
 
 # %% [markdown]
 # A training step for any layout. `Parallel` gives the number of devices for each kind of parallelism, and `parallelize`
-# lays out the parameters by the model's table.
+# lays out the parameters by the model's table of layouts.
 
 
 # %%
@@ -75,7 +75,7 @@ data.memory(*data.batch(), compiled=False)
 # ## ZeRO
 #
 # With `enable_zero`, each device keeps an eighth of the optimizer state. The all-reduce becomes a reduce-scatter and an
-# all-gather, which move the same bytes.
+# all-gather, which move the same number of bytes.
 
 # %%
 zero = Train(models.Parallel(data=8, device="cpu"), zero=1)
@@ -106,7 +106,7 @@ found["data × tensor × pipeline"] = losses(cube)
 cube.pipeline_report(*cube.batch())
 
 # %% [markdown]
-# ## Equal loss curves
+# ## Identical loss curves
 #
 # Values do not depend on the layout, so the four curves coincide.
 

@@ -72,7 +72,7 @@ tiles = x.to_global(grid, [sbp.split(0), sbp.split(1)])
 tiles
 
 # %% [markdown]
-# A batch has the next layout if the model is divided over the second axis: rows are split, and the ranks of a grid row
+# A batch has this layout if the model is divided over the second axis: rows are split, and the ranks of a grid row
 # hold copies.
 
 # %%

@@ -2,7 +2,7 @@
 # # A Hugging Face model, sharded
 #
 # A Llama in Hugging Face's format is read into shards on eight devices, compared with PyTorch, trained, and written
-# back. This needs `transformers` and PyTorch, which Colab has.
+# back. This needs `transformers` and PyTorch, which Colab contains.
 
 # %%
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ flow.env.set_cpu_devices(8)
 # %% [markdown]
 # ## The folder
 #
-# This is a tiny Llama with random weights. Any folder of a Llama, Mistral, Qwen, GPT-2, BERT or T5 works the same way,
+# This is a tiny Llama with random weights. A folder with a Llama, Mistral, Qwen, GPT-2, BERT or T5 works the same way,
 # such as one from `huggingface_hub.snapshot_download`.
 
 # %%
@@ -96,7 +96,7 @@ train.explain(check=False)
 # %% [markdown]
 # ## Generate, and write back
 #
-# The prompt counts by one. `transformers` can read the folder that `save_pretrained` writes.
+# The prompts count in steps of 1 and 2. `transformers` can read the folder that `save_pretrained` writes.
 
 # %%
 models.Generator(model, spec)([[1, 2, 3, 4], [2, 4, 6, 8]] * 2, new_tokens=6)

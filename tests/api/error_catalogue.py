@@ -21,10 +21,10 @@ from sbpjax import errors
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
 HEAD = """# Errors
 
-Every error that sbpjax raises for a user's mistake is a `sbpjax.errors.SbpjaxError`. It is also of the class that
-PyTorch or Python uses for such a mistake, so `except RuntimeError` keeps working. The text has four parts: the
-operation, with your line; its inputs as *seen*; the broken *rule*; and one line that *fixes* it. The traceback shows
-your frames; `SBPJAX_FULL_TRACEBACK=1` also shows those of the library.
+Every error that sbpjax raises for a user's mistake is a `sbpjax.errors.SbpjaxError`. It is also a subclass of the
+error that PyTorch or Python raises for such a mistake, so `except RuntimeError` keeps working. The text has four parts:
+the operation, with the line of your code; its inputs as *seen*; the broken *rule*; and one line that *fixes* the
+mistake. The traceback shows your frames; `SBPJAX_FULL_TRACEBACK=1` also shows those of the library.
 
 `make api` generates this page from the classes.
 """

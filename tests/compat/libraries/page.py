@@ -57,8 +57,8 @@ tracing of each new op and shape takes most of the time.
 
 """
 TAIL = """
-For ten of these models, losses are equal to within 1e-6 in eager mode, under `torch.compile`, in an `nn.Graph` on one
-device, and in one on eight devices: BERT, Llama, T5, ViT, CaiT, MaxViT, ResNet, ConvNeXt, Whisper and the UNet of
+For ten of these models, losses agree to within 1e-6 in eager mode, under `torch.compile`, in an `nn.Graph` on one
+device, and in a graph on eight devices: BERT, Llama, T5, ViT, CaiT, MaxViT, ResNet, ConvNeXt, Whisper and the UNet of
 diffusers. The only change for eight devices is `model.to_global(placement, sbp.broadcast)`.
 
 ## Libraries with their own CUDA kernels
@@ -67,7 +67,7 @@ The kernels of flash-attn and xformers are compiled for PyTorch's runtime and ca
 `flash_attn_2_cuda` or `xformers.ops` raises an `ImportError` that explains this. Use
 `torch.nn.functional.scaled_dot_product_attention`, which does not store the scores, and `attn_implementation="sdpa"` in
 transformers. bitsandbytes can be imported, because peft imports it; use [int8 engines](../how_to/engines.md) instead of
-its 8-bit layers. Importing deepspeed, mamba_ssm, causal_conv1d, e3nn or pyro raises such an error too: e3nn builds its
+its 8-bit layers. Importing deepspeed, mamba_ssm, causal_conv1d, e3nn or pyro raises a similar error: e3nn builds its
 modules as graphs of `torch.fx`, and Pyro needs all of PyTorch's distributions. Use e3nn-jax and NumPyro
 [with `wrap_jax`](../how_to/flax_and_jax.md).
 
