@@ -34,6 +34,14 @@ class Megatron(Block):
         return x + self.down(y).to_global(sbp=[S0, P]).to_global(sbp=[S0, B])
 
 
+class Gathering(Block):
+    """The block with a gathered weight forced."""
+
+    def forward(self, x):
+        up = self.up.weight.to_global(sbp=[B, B])
+        return x + self.down(nn.functional.gelu(nn.functional.linear(self.norm(x), up)))
+
+
 class Net(nn.Module):
     def __init__(self, layers, block=Block):
         super().__init__()
@@ -131,6 +139,31 @@ def test_megatron_estimate_equals_the_plan_with_its_layout_forced():
     usual = UsualTraffic(report.problem)
     assert usual.activations() == sent * (3 + 2)
     assert abs(usual.megatron - report.bytes) < 0.02 * report.bytes  # the plan leaves gradients of norms as summands
+
+
+def test_growth_of_tensor_parallelism_ends_where_the_plan_gathers_weights():
+    few, many = (two_axes(rows=rows)[0].explain(two_axes(rows=rows)[1], check=False) for rows in (64, 4096))
+    assert next(iter(purposes(few))) == "tensor parallelism" and "tensor parallelism" not in purposes(many)
+    growth = "it grows with the rows of a rank, until gathering the weights takes less time."
+    assert few.to_dict()["remarks"][-1] == f"The largest share is for tensor parallelism; {growth}"
+
+
+def test_more_bytes_than_megatron_have_a_reason():
+    place = flow.placement.all("cpu")
+    model = Net(1).to_global(place, B)
+    spec = TensorSpec((128, WIDTH), placement=place, sbp=S0)
+    data = Train(model).explain(spec, check=False)
+    graph, spec = two_axes(rows=8, block=Gathering)
+    forced = graph.explain(spec, check=False)
+    for report, reason in (
+        (data, "Megatron-LM splits weights, which here are stored whole."),
+        (forced, "The plan minimises modelled time, computing included, and not bytes. On several axes"),
+    ):
+        (remark,) = (text for text in report.to_dict()["remarks"] if "Megatron-LM (" in text)
+        assert report.bytes > UsualTraffic(report.problem).megatron and reason in remark
+    graph, spec = two_axes(block=Megatron, rows=64)
+    (remark,) = (text for text in graph.explain(spec, check=False).to_dict()["remarks"] if "Megatron-LM (" in text)
+    assert remark.endswith("B.")
 
 
 def test_fsdp_estimate_is_two_gathers_and_a_scatter():
