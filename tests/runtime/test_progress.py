@@ -35,7 +35,18 @@ class Clock:
 
 def shown(display, work, end_s, each=lambda now_s: None):
     clock = Clock(end_s, each)
-    progress._show(display, work, clock.wait, clock)
+    progress._show(display, work, clock.wait, clock, progress._Silence(0.0))
+
+
+def shown_of_works(works, import_s=0.0):
+    """Return the lines of a log, each with its second: of works ``(name, start, end)``."""
+    lines, silence = [], progress._Silence(import_s)
+    for name, start_s, end_s in works:
+        stream, clock = Stream(False), Clock(end_s)
+        clock.now_s = start_s
+        stream.write = lambda text, clock=clock: lines.append(f"{clock.now_s:g} s: {text.strip()}")
+        progress._show(progress._File(stream), Progress(name), clock.wait, clock, silence)
+    return lines
 
 
 def test_log_gets_a_line_after_5_s_and_every_9_s():
@@ -73,6 +84,21 @@ def test_line_below_a_cell_stays_and_shows_the_total_time(monkeypatch):
 
     shown(progress._Cell(display), Progress("planning"), 3.5)
     assert found == ["planning for 2 s", "planning for 3 s", "planning for 3.5 s, done"]
+
+
+def test_phases_of_a_first_call_share_the_time_without_a_line():
+    phases = [("tracing", 0, 2), ("planning", 2, 6.5), ("compiling", 6.75, 11.25), ("loading", 12, 20)]
+    assert shown_of_works(phases) == [
+        "5 s: planning for 3 s",
+        "6.5 s: planning for 4.5 s, done",
+        "13 s: loading for 1 s",
+        "20 s: loading for 8.0 s, done",
+    ]
+
+
+def test_start_of_a_program_counts_and_later_pauses_do_not():
+    lines = shown_of_works([("tracing", 6, 6.9), ("planning", 7, 9.5), ("compiling", 20, 24.5)])
+    assert lines == ["8 s: planning for 1 s", "9.5 s: planning for 2.5 s, done"]
 
 
 @pytest.mark.parametrize(("is_terminal", "end_s"), [(False, 4.9), (True, 1.9)])

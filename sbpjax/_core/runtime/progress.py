@@ -15,6 +15,9 @@
 | a notebook's | a line below the cell, which stays and shows the total time | 2 s |
 | a file or pipe | a line of the first process, and one at the end | 5 s, then every 9 s |
 
+The seconds until the first line count from the last line, or from the start of consecutive work: otherwise, tracing,
+planning and compiling of 4 s each would be 12 s without a line. For the first work, they count from the import.
+
 Neither XLA nor the planner reports how much is left: then the line has no share. Progress inside other progress is not
 shown. ``SBPJAX_COMPILE_NOTE=off`` turns all of it off.
 """
@@ -33,6 +36,8 @@ from typing import Any, TextIO
 from . import processes
 
 _BAR = 24
+_PAUSE_S = 5.0  # work that begins within this time after other work counts as a part of it
+_LEAST_S = 1.0  # shorter work has no line, however long the silence before it
 
 
 class Progress:
@@ -141,7 +146,27 @@ def _find_display() -> _Display | None:
     return _File(sys.stderr) if processes.current().rank == 0 else None
 
 
+class _Silence:
+    """Time without a line, over consecutive work.
+
+    Attributes:
+        start: when the last line was written, or when consecutive work began.
+        end: when the last work ended; None before the first work.
+    """
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+        self.end: float | None = None
+
+    def begin(self, now: float) -> float:
+        """Return for how long there has been no line when some work begins."""
+        if self.end is not None and now - self.end > _PAUSE_S:
+            self.start = now
+        return now - self.start
+
+
 _shown = threading.Lock()  # held by the progress that is shown
+_silence = _Silence(time.perf_counter())  # changed only while `_shown` is held
 
 
 def show_phase(operation: str, phase: str) -> contextlib.AbstractContextManager[Progress]:
@@ -184,17 +209,20 @@ def _show(
     progress: Progress,
     wait: Callable[[float], bool],
     clock: Callable[[], float] = time.perf_counter,
+    silence: _Silence = _silence,
 ) -> None:
     """Write the lines of some work until it ends.
 
     ``wait``: waits for some seconds at most; returns whether the work has ended.
     """
     start = clock()
-    if wait(display.first_s):
-        return
-    bar = isinstance(display, _Terminal)
-    while True:
+    is_short = wait(max(display.first_s - silence.begin(start), _LEAST_S))
+    if not is_short:
+        bar = isinstance(display, _Terminal)
         display.write(progress.line(f"{clock() - start:.0f}", bar))
-        if wait(display.every_s):
-            break
-    display.end(f"{progress.line(f'{clock() - start:.1f}', bar)}, {progress.outcome}")
+        while not wait(display.every_s):
+            display.write(progress.line(f"{clock() - start:.0f}", bar))
+        display.end(f"{progress.line(f'{clock() - start:.1f}', bar)}, {progress.outcome}")
+    silence.end = clock()
+    if not is_short:
+        silence.start = silence.end
