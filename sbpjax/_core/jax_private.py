@@ -44,6 +44,7 @@ from jax._src.core import update_aval_with_sharding as update_aval_with_sharding
 from jax._src.cudnn import fused_attention_stablehlo as cudnn_attention  # noqa: F401
 from jax._src.dispatch import check_special as check_special
 from jax._src.dispatch import prim_requires_devices_during_lowering as prim_requires_devices_during_lowering
+from jax._src.extend.random import define_prng_impl as define_prng_impl  # importing `jax.extend` loads Pallas
 from jax._src.interpreters import batching as _batching
 from jax._src.interpreters import partial_eval as partial_eval
 from jax._src.interpreters import pxla as pxla
@@ -53,6 +54,7 @@ from jax._src.lib import _jax as _jax
 from jax._src.lib import xla_client as xla_client
 from jax._src.random.prng import PRNGKeyArray as PRNGKeyArray
 from jax._src.random.threefry2x32 import threefry2x32_p as threefry2x32_p
+from jax._src.random.threefry2x32 import threefry_prng_impl as threefry_prng_impl
 from jax._src.source_info_util import current_name_stack as current_name_stack
 from jax._src.source_info_util import set_name_stack as set_name_stack
 from jaxlib import lapack as _lapack

@@ -103,7 +103,9 @@ FILLS = {
 
 @pytest.mark.parametrize("name", FILLS)
 @pytest.mark.parametrize("options", [{}, "split"], ids=["local", "split"])
-def test_numbers_in_blocks_are_those_of_a_program_of_the_shape(monkeypatch, name, options):
+@pytest.mark.parametrize("few", [0, 1 << 22], ids=["blocks", "first"])
+def test_numbers_in_blocks_are_those_of_a_program_of_the_shape(monkeypatch, name, options, few):
+    monkeypatch.setattr(host_constants, "_FEW", few)
     options = split() if options == "split" else options
 
     def drawn():
@@ -117,8 +119,28 @@ def test_numbers_in_blocks_are_those_of_a_program_of_the_shape(monkeypatch, name
     assert first.sbp == second.sbp if options else first._array.committed == second._array.committed
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-0.3, 0.7), (2.0, 3.0), (-1e-7, 1.0), (-1e38, 1e38)])
+def test_numpy_draws_the_uniform_numbers_of_a_program(compilations, monkeypatch, bounds, dtype):
+    if dtype == "float16" and bounds[1] > 1e4:
+        return
+
+    def drawn():
+        sbpjax.manual_seed(5)
+        return sbpjax.empty(70_001, dtype=getattr(sbpjax, dtype)).uniform_(*bounds)
+
+    with compilations as count:
+        first = bits(drawn())
+    assert count.count == 0
+    by_programs(monkeypatch)
+    assert bits(drawn()) == first
+
+
 @pytest.mark.parametrize("size", [131072 + 70000, 16 * 4096 + 1])
-def test_large_draws_take_both_sizes_of_blocks(monkeypatch, size):
+@pytest.mark.parametrize("few", [0, 1 << 22])
+def test_large_draws_take_both_sizes_of_blocks(monkeypatch, size, few):
+    monkeypatch.setattr(host_constants, "_FEW", few)
+
     def drawn():
         sbpjax.manual_seed(6)
         return sbpjax.randn(size).numpy().tobytes()

@@ -20,12 +20,9 @@ import jax
 import numpy as np
 from jax import lax
 
-from sbpjax._core.runtime.optional_packages import LazyModule
+from sbpjax._core.jax_private import define_prng_impl, threefry_prng_impl
 
 from ..promote import broadcast_to, cast, compute_dtype
-
-jax_random = LazyModule("jax.extend.random")  # it loads Pallas
-
 
 # Threefry-2x32 of Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (2011): 20 rounds in five groups.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -68,12 +65,12 @@ def _bits(key, width: int, shape: tuple[int, ...]):
 
 
 def _split(key, shape: tuple[int, ...]):
-    keys = jax_random.threefry_prng_impl.split(key[:2], shape)
+    keys = threefry_prng_impl.split(key[:2], shape)
     return lax.concatenate([keys, lax.broadcast(key[2:], shape)], len(shape))
 
 
 def _fold_in(key, data):
-    return lax.concatenate([jax_random.threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
+    return lax.concatenate([threefry_prng_impl.fold_in(key[:2], data), key[2:]], 0)
 
 
 def _seed(seed):
@@ -82,7 +79,7 @@ def _seed(seed):
 
 @functools.cache
 def _impl() -> Any:
-    return jax_random.define_prng_impl(
+    return define_prng_impl(
         key_shape=(4,), seed=_seed, split=_split, random_bits=_bits, fold_in=_fold_in, name="threefry_block", tag="blk"
     )
 
@@ -95,7 +92,7 @@ def block_key(words, start: int):
         start: the first element.
     """
     data = np.array([*words, start >> 32, start & 0xFFFF_FFFF], np.uint32)
-    return jax.random.wrap_key_data(jax.numpy.asarray(data), impl=_impl())
+    return jax.random.wrap_key_data(jax.device_put(data), impl=_impl())
 
 
 def uniform_between(key, scale, low, top, under, /, shape, dtype):

@@ -2,10 +2,10 @@
 
 A program that makes a tensor is compiled per shape: 10 ms of CPU time for a fill, 0.2 to 2 s for random numbers, and a
 model has tens of shapes of parameters. On CPU devices constants are therefore filled by NumPy, and random numbers drawn
-in blocks of two sizes, joined and cut on the host: bit for bit what the program of the shape gives.
+in blocks, joined and cut on the host: bit for bit what the program of the shape gives.
 
-    nn.Conv2d(3, 16, 3)    weight (16, 3, 3, 3): 432 numbers, one block of 4,096 drawn
-    nn.Linear(1024, 1024)  weight: 8 blocks of 131,072
+    normal numbers     in blocks of 16,384; after the first four million, of long draws in blocks of 131,072
+    uniform ones       the first four million by NumPy, with no program; later ones in blocks, too
 
 A value of one kind that is made again and again gets its program after `_TIMES`: a loop makes its noise in one call.
 """
@@ -22,7 +22,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from sbpjax._core.compiler import conversions
+from sbpjax._core.compiler.eager.evaluator.random_bits import bits_of
 from sbpjax._core.jax_private import trace_state_clean
+from sbpjax._core.ops.promote import compute_dtype
 from sbpjax._core.ops.randoms import blocks as random_blocks
 from sbpjax._core.ops.randoms import random
 from sbpjax._core.runtime.ambient_mesh import hide_mesh
@@ -39,8 +41,10 @@ _TIMES = 256
 # On devices other than CPUs, to which the values filled by NumPy must still be sent.
 _FILLED_BYTES = 1 << 16
 _ON_CPU_BYTES = 1 << 31
-_SMALL, _LARGE = 1 << 12, 1 << 17
-_MOST_SMALL = 6  # a small block costs 0.15 to 0.2 ms, a large one 1.0 to 1.7
+_SMALL, _LARGE = 1 << 14, 1 << 17
+_MOST_SMALL = 6  # a small block costs 0.2 ms, a large one 1.0 to 1.7
+# Numbers of one kind. Each program takes 100 ms to make, in which NumPy draws 5 million, and small blocks 8 million.
+_FEW = 1 << 22
 
 _made = LRUCache(4096)  # how often each kind of value was made
 
@@ -109,14 +113,24 @@ def _draw_numbers(fn, options: dict, inputs: list, size: int, then=None) -> np.n
         dtype = options["dtype"]
         if jnp.issubdtype(dtype, jnp.floating):
             fn, options = random_blocks.uniform_between, {"dtype": dtype}
-            inputs = [inputs[0], *map(jax.device_put, random_blocks.bounds_of(*bounds, dtype))]
-    numbers = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs[1:]]
+            inputs = [inputs[0], *random_blocks.bounds_of(*bounds, dtype)]
     words = np.asarray(jax.random.key_data(inputs[0]))
+    _count(fn, size)
+    few = (_made.get(fn) or 0) <= _FEW
+    uniform = None
+    if few and fn is random_blocks.uniform_between and compute_dtype(options["dtype"]) == np.float32:
+        uniform = _uniform_numbers(words, size, *inputs[1:])
+        if then is None:
+            return uniform
+    numbers = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else jax.device_put(x) for x in inputs[1:]]
     found, start = None, 0
     while start < size:
-        block = _SMALL if size - start <= _MOST_SMALL * _SMALL else _LARGE
-        op = op_of(fn, (("shape", (block,)), *options.items()))
-        part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
+        block = _SMALL if few or size - start <= _MOST_SMALL * _SMALL else _LARGE
+        if uniform is None:
+            op = op_of(fn, (("shape", (block,)), *options.items()))
+            part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
+        else:
+            part = jax.device_put(np.resize(uniform[start : start + block], block))
         part = np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]]))[: size - start]
         if len(part) == size:
             return part
@@ -126,6 +140,21 @@ def _draw_numbers(fn, options: dict, inputs: list, size: int, then=None) -> np.n
         start += block
     assert found is not None
     return found
+
+
+def _uniform_numbers(words: np.ndarray, size: int, scale, low, top, under) -> np.ndarray:
+    """Return `random_blocks.uniform_between` for floats of at most 32 bits, by NumPy."""
+    bits = bits_of(words, size)
+    bits >>= np.uint32(9)
+    bits |= np.uint32(0x3F800000)
+    # XLA rounds the product and its sum once, a fused operation of the processor; in float64 both are exact.
+    with np.errstate(all="ignore"):
+        x = (bits.view(np.float32) - 1).astype(np.float64)
+        x *= scale
+        x += low
+        out = x.astype(np.float32).astype(top.dtype)
+        out[~(out < top)] = under
+    return out
 
 
 def bound_to(array) -> Any:
@@ -163,8 +192,8 @@ def _is_frequent(kind: tuple) -> bool:
     return (_made.find(kind) or 0) >= _TIMES
 
 
-def _count(kind: tuple) -> None:
-    _made.keep(kind, (_made.get(kind) or 0) + 1)
+def _count(kind: Any, times: int = 1) -> None:
+    _made.keep(kind, (_made.get(kind) or 0) + times)
 
 
 def _has_no_partial_sum(ndim: int, placement, sbp) -> bool:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sbpjax._core.jax_private import xla_client
 from sbpjax._core.runtime.ambient_mesh import evaluate, hide_mesh
 from sbpjax.errors import OpOverflowError, OpTypeError
 
@@ -68,7 +69,18 @@ def scalar_array(value):
     return found
 
 
-_asarray = evaluate(hide_mesh(jnp.asarray))
+@evaluate
+@hide_mesh
+def _asarray(value: Any) -> jax.Array:
+    """Return `jax.numpy.asarray` of a number, which compiles a program for each type."""
+    device = jax.config.jax_default_device or jax.local_devices()[0]
+    if not isinstance(device, jax.Device):
+        return jax.device_put(value)
+    aval = jax.typeof(value)
+    sharding = jax.sharding.SingleDeviceSharding(device)
+    return xla_client.batched_device_put(aval, sharding, [np.asarray(value, aval.dtype)], [device], False)
+
+
 _HASHABLE = frozenset((int, float, bool, str, type(None)))
 
 

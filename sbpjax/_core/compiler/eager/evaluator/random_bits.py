@@ -43,6 +43,11 @@ def _hash(key, count):
     return out
 
 
+def bits_of(words, count: int):
+    """Return 32 random bits for each position, of a key by its data."""
+    return _bits(np.asarray(words, np.uint32).view(KEY)[0], 32, (count,))
+
+
 def _bits(key, bit_width, shape):
     x, y = _hash(key, math.prod(shape))
     if bit_width == 64:
