@@ -77,7 +77,7 @@ def update(*arrays: jax.Array, buckets: tuple[Bucket, ...], guarded: bool = Fals
         hyper = {name: next(flat) for name in bucket.hyper}
         count = next(flat)
         per_param = [[next(flat) for _ in range(bucket.count)] for _ in range(2 + bucket.rows + len(bucket.states))]
-        one = (_table_update if bucket.rows else _parameter_update)(bucket._replace(count=1), guarded)
+        one = (_table_update if bucket.rows else parameter_update)(bucket._replace(count=1), guarded)
         updated = [one(skip, count, hyper, *arrays) for arrays in zip(*per_param)]
         results.append(count + 1 if skip is None else jnp.where(skip, count, count + 1))
         for kind in zip(*updated):
@@ -97,7 +97,7 @@ update.crosses_placements = True  # type: ignore[attr-defined]  # a program over
 
 
 @functools.lru_cache(maxsize=256)
-def _parameter_update(bucket: Bucket, guarded: bool) -> Callable:
+def parameter_update(bucket: Bucket, guarded: bool) -> Callable:
     """Return the update of one parameter as a function of its own, so that equal parameters are traced once."""
 
     def update_one(skip, count, hyper, param, grad, *states):
@@ -177,10 +177,10 @@ def descend(p: Array, u: Array, lr: Any) -> Array:
     return p - (lr * u).astype(p.dtype)
 
 
-def _inline_calls(rule: Callable) -> Callable:
-    """Return a rule whose operators leave equations in a trace, not a ``jit`` call each: it is traced in half the time.
+def elementwise(rule: Callable) -> Callable:
+    """Mark a rule whose formula has each element by itself: one trace serves parameters of all shapes.
 
-    Not for rules with loops, which would be unrolled.
+    Its operators leave equations in a trace, not a ``jit`` call each, so it is traced in half the time.
     """
 
     @functools.wraps(rule)
@@ -188,10 +188,11 @@ def _inline_calls(rule: Callable) -> Callable:
         with jax.disable_jit():
             return rule(*arrays, **flags)
 
+    run.is_elementwise = True  # type: ignore[attr-defined]
     return run
 
 
-@_inline_calls
+@elementwise
 def sgd(
     p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, momentum: bool,
     dampening: bool, nesterov: bool, whole_first: bool = False,
@@ -211,7 +212,7 @@ def sgd(
     return descend(p, u, hyper["lr"]), state
 
 
-@_inline_calls
+@elementwise
 def adam(
     p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool,
     amsgrad: bool, correct: bool = True,

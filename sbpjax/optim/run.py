@@ -49,6 +49,7 @@ from sbpjax._core.tensor.storage.payload import (
 )
 from sbpjax._core.tensor.tape.row_grad import RowGrad
 from sbpjax.optim import rules
+from sbpjax.optim.evaluated_update import evaluate_update
 from sbpjax.optim.rules import Bucket
 from sbpjax.sbp.abstract import of_aval
 from sbpjax.sbp.algebra import broadcast
@@ -215,11 +216,12 @@ class _Program:
     """
 
     __slots__ = (
+        "_buckets",
         "_chosen",
         "_donate",
         "_evaluated",
         "_function",
-        "_is_update",
+        "_guarded",
         "_lock",
         "is_half_evaluated",
         "launcher",
@@ -233,7 +235,8 @@ class _Program:
             return fn(*arrays, **keywords)
 
         update.__name__ = fn.__name__
-        self._is_update = fn is rules.update
+        self._buckets = keywords["buckets"] if fn is rules.update else ()
+        self._guarded = keywords.get("guarded", False)
         self._function, self._donate, self._lock = update, donate, threading.Lock()
         self.plain: Any = jit_without_mesh(update, donate_argnums=donate)
         self._chosen: Any = None
@@ -249,7 +252,8 @@ class _Program:
         key = tuple([getattr(x, "aval", x.__class__) for x in arrays])
         program = self._evaluated.find(key)
         if program is None:
-            program = first_use.evaluate_traced(self._function.__name__, self.plain, arrays) or _COMPILED
+            program = evaluate_update(self._buckets, self._guarded, arrays) if self._buckets else None
+            program = program or first_use.evaluate_traced(self._function.__name__, self.plain, arrays) or _COMPILED
             self._evaluated.keep(key, program)
         results = None if program is _COMPILED else program(arrays)
         self.is_half_evaluated = results is not None and program.calls == program.half
@@ -260,7 +264,7 @@ class _Program:
         """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX caches the result."""
         with self._lock:  # another thread may be compiling it
             if self._chosen is None:
-                options = compiler_options_of_update(self.plain.trace(*arrays).jaxpr) if self._is_update else None
+                options = compiler_options_of_update(self.plain.trace(*arrays).jaxpr) if self._buckets else None
                 # Of the same function, so that JAX keeps its trace.
                 again = functools.partial(jit_without_mesh, self._function, donate_argnums=self._donate)
                 self._chosen = self.plain if options is None else again(compiler_options=options)

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from sbpjax.optim.check import in_unit_range
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend, elementwise
 
 
+@elementwise
 def adadelta(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``v`` and ``a``: running means of ``g²`` and ``u²``; ``u = g sqrt(a + eps) / sqrt(v + eps)``, ``p -= lr u``."""
     rho, eps, a = hyper["rho"], hyper["eps"], state["acc_delta"]

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend, elementwise
 
 
+@elementwise
 def adagrad(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``s += g²``, ``p -= lr / (1 + (t - 1) lr_decay) * g / (sqrt(s) + eps)``."""
     g = decay_gradient(p, g, hyper, maximize, decay)

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 
 from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, descend, elementwise
 
 
+@elementwise
 def adamax(
     p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool
 ) -> Updated:
@@ -24,6 +25,7 @@ def adamax(
     return descend(p, m / u, _number(rate, p)), {"exp_avg": m, "exp_inf": u}
 
 
+@elementwise
 def nadam(
     p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool
 ) -> Updated:
@@ -43,6 +45,7 @@ def nadam(
     return p - step_by.astype(p.dtype), {"exp_avg": m, "exp_avg_sq": v, "mu_product": product}
 
 
+@elementwise
 def radam(
     p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool, decoupled: bool
 ) -> Updated:

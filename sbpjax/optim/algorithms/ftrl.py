@@ -9,9 +9,10 @@ import jax.numpy as jnp
 
 from sbpjax.optim.check import is_on
 from sbpjax.optim.optimizer import Optimizer
-from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient
+from sbpjax.optim.rules import Array, Hyper, State, Updated, decay_gradient, elementwise
 
 
+@elementwise
 def ftrl(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, decay: bool) -> Updated:
     """``n' = n + g²``, ``z += g - (n'^k - n^k) / lr * p``; p follows from z, zero where ``|z| <= lambda1``."""
     lr, power, lambda1, n = hyper["lr"], hyper["lr_power"], hyper["lambda1"], state["accumulate"]

@@ -11,9 +11,10 @@ from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, descend
+from sbpjax.optim.rules import Array, Hyper, State, Updated, descend, elementwise
 
 
+@elementwise
 def lion(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
     """``u = sign(b1 m + (1 - b1) g)``, ``p -= lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``."""
     b1, b2, m = hyper["beta1"], hyper["beta2"], state["exp_avg"]
@@ -63,6 +64,7 @@ class Lion(MomentOptimizer):
         return super()._flags(group)[:2]
 
 
+@elementwise
 def rprop(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool) -> Updated:
     """Grow an element's step while its gradient keeps its sign; shrink it, and wait one step, where that changes."""
     down, up, low, high = (hyper[name] for name in ("eta1", "eta2", "step1", "step2"))

@@ -32,11 +32,12 @@ class TracedCall:
     """A pure function of arrays, jitted, whose calls inside a trace are cheap from the second on.
 
     Args:
-        fn: the function; its name is that of the calls.
+        function: the function; its name is that of the calls.
     """
 
-    def __init__(self, fn: Callable) -> None:
-        self._call = jax.jit(fn)
+    def __init__(self, function: Callable) -> None:
+        self.function = function
+        self._call = jax.jit(function)
         self._kept: dict[tuple, tuple | None] = {}
 
     def __call__(self, *args: Any) -> Any:

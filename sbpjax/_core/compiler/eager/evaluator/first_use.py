@@ -80,6 +80,23 @@ def _evaluated_program(name: str, trace: tuple, sizes: dict[str, int], device: j
     return EvaluatedProgram(name, run, [v.aval.dtype for v in closed.jaxpr.invars], outs, tree, device, calls)
 
 
+def evaluate_elementwise(name: str, run: Any, arrays: Sequence, outs: Sequence) -> EvaluatedProgram | None:
+    """Return the evaluated program of a function of NumPy arrays that returns arrays like some of its inputs.
+
+    Args:
+        name: of the program.
+        run: the function, with the attributes of `program.program_of`.
+        arrays: the inputs, arrays and numbers.
+        outs: the positions of the inputs that the results are like.
+    """
+    device, calls = _device_of(arrays), _calls_of(run)
+    if device is None or not calls:
+        return None
+    avals = [jax.typeof(x) for x in arrays]
+    tree = jax.tree.structure((0,) * len(outs))
+    return EvaluatedProgram(name, run, [a.dtype for a in avals], [avals[i] for i in outs], tree, device, calls)
+
+
 def _calls_of(run: Any) -> int:
     """Return how often a program is evaluated before it is compiled."""
     if run is None:

@@ -44,6 +44,7 @@ class _Builder:
         self.steps: list[tuple[Callable, tuple[int, ...], tuple[int, ...] | int]] = []
         self.cost_ns, self.equations = 0.0, 0
         self.names: set[str] = set()
+        self.is_elementwise = True  # whether the program serves arrays of any one shape
         self._made: dict[Any, list[int]] = {}
 
     def slot(self, shape: tuple[int, ...], value: Any = None) -> int:
@@ -57,6 +58,7 @@ class _Builder:
     def add(self, jaxpr: Any, consts: Sequence, inputs: Sequence[int]) -> list[int] | None:
         """Add a jaxpr's steps and return the slots of its outputs; None if a primitive has no rule."""
         where = dict(zip(jaxpr.invars, inputs, strict=True))
+        self.is_elementwise &= not any(var.aval.shape for var in jaxpr.constvars)
         for var, const in zip(jaxpr.constvars, consts, strict=True):
             where[var] = self.slot(self.shape_of(var), np.asarray(const))
         for eqn in jaxpr.eqns:
@@ -88,6 +90,7 @@ class _Builder:
         """Return the slot of a value in its full shape."""
         if self.shapes[slot] == shape:
             return slot
+        self.is_elementwise = False
         return self._call(functools.partial(np.broadcast_to, shape=shape), ("whole", shape), (slot,), [shape])[0]
 
     def _add_equation(self, eqn: JaxprEqn, reads: Sequence[int]) -> Sequence[int] | None:
@@ -211,7 +214,8 @@ def _groups(eqn: JaxprEqn) -> int:
 def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
     """Return a function of NumPy arrays that computes a jaxpr and returns a list; None if a primitive has no rule.
 
-    Its attributes are ``equations``, a count, and ``cost_ns``, the cost of a call, see `cost_of`.
+    Its attributes are ``equations``, a count, ``cost_ns``, the cost of a call, see `cost_of`, and ``is_elementwise``,
+    whether it computes the same of arrays of another shape.
 
     Args:
         closed: the jaxpr.
@@ -248,6 +252,7 @@ def program_of(closed: ClosedJaxpr, sizes: dict[str, int]) -> Any:
         return [_unshare(np.asarray(env[i], dtype), arrays, constant) for i, dtype, constant in results]
 
     run.cost_ns, run.equations = builder.cost_ns, builder.equations  # type: ignore[attr-defined]
+    run.is_elementwise = builder.is_elementwise and builder.names <= POINTWISE | {"broadcast_in_dim"}  # type: ignore[attr-defined]
     return run
 
 
