@@ -174,8 +174,10 @@ def _is_tiny(sizes, kernel, stride, ends) -> bool:
 
     XLA swaps image and kernel of such a convolution (the output takes the image's place in the gradient), since a naive
     loop then has fewer iterations, and XLA:CPU then has nothing but the naive loop for it: 3 x 3 on 2 x 2 pixels of 512
-    channels took 50 times as long as the product.
+    channels took 50 times as long as the product. A trace with symbolic sizes is never XLA's.
     """
+    if not all(isinstance(n, int) for n in sizes):
+        return False
     count = math.prod(outputs(sizes, kernel, stride, ends, (1,) * len(kernel)))
     return count <= _FEW and math.prod(kernel) > min(math.prod(sizes), count)
 

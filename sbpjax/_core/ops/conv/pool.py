@@ -34,7 +34,8 @@ def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int,
     """Return the window's elements as strided slices of x padded with ``fill``, each ``count`` long in ``dim``."""
     kernel = min(kernel, max(x.shape[dim] + padding - 1, 0) // dilation + 1)  # the others are beyond the end
     last = (count - 1) * stride + dilation * (kernel - 1) + 1
-    behind = max(last - x.shape[dim] - padding, 0)
+    behind = last - x.shape[dim] - padding
+    behind = behind if behind > 0 else 0  # not `max`, for which symbolic sizes have to differ
     if padding or behind:
         x = lax.pad(
             x, np.asarray(fill, x.dtype), [(padding, behind, 0) if d == dim else (0, 0, 0) for d in range(x.ndim)]
@@ -46,6 +47,8 @@ def _windows(x, dim: int, kernel: int, stride: int, padding: int, dilation: int,
 
 def _trim_padding(kernel: int, stride: int, padding: int, dilation: int, count: int) -> tuple[int, int]:
     """Return kernel and padding without the window's first elements that are padding in every window."""
+    if not padding:
+        return kernel, 0
     before = min(max(-((count - 1) * stride - padding) // dilation, 0), kernel - 1)
     return kernel - before, padding - before * dilation
 
@@ -248,7 +251,9 @@ def avg_pool(
         else:
             reaching = _trim_padding(kernel, step, ends, 1, count)
             x = functools.reduce(lax.add, _windows(x, dim, reaching[0], step, reaching[1], 1, count, 0))
-        if divisor_override is None:
+        if divisor_override is None and not ends and not ceil_mode:
+            divisor = divisor * kernel
+        elif divisor_override is None:
             found = _counts(sizes[i], kernel, step, ends, count, count_include_pad)
             found = int(found[0]) if (found == found[0]).all() else found.reshape((-1,) + (1,) * (n - 1 - i))
             divisor = divisor * found

@@ -166,18 +166,26 @@ def _lowered(eqn: JaxprEqn, sizes: dict[str, int]) -> ClosedJaxpr:
     return jax.make_jaxpr(functools.partial(LOWERED[eqn.primitive.name], platform="", **params))(*structs)
 
 
-def bind(value: Any, sizes: dict[str, int]) -> Any:
-    """Return a parameter with sizes in place of symbolic dims."""
-    if type(value) in (tuple, list):
-        return type(value)([bind(x, sizes) for x in value])
-    return int(value._evaluate(sizes)) if is_symbolic_dim(value) else value
+def bind(value: Any, sizes: dict) -> Any:
+    """Return a parameter with sizes in place of symbolic dims; the value of each is added to the sizes."""
+    kind = value.__class__
+    if kind is int or not sizes:
+        return value
+    if kind is tuple or kind is list:
+        return kind([x if x.__class__ is int else bind(x, sizes) for x in value])
+    if not is_symbolic_dim(value):
+        return value
+    found = sizes.get(value)
+    if found is None:
+        found = sizes[value] = int(value._evaluate(sizes))
+    return found
 
 
 # Nanoseconds an element of the largest operand or result, where it is not about one.
 _VIEWS = frozenset("reshape squeeze transpose rev broadcast_in_dim slice split iota stop_gradient copy name".split())
 _SLOW_NS = {
     "sort": 100, "top_k": 100, "cumsum": 4, "cumprod": 4, "cummax": 4, "cummin": 4, "erf_inv": 30,
-    "lgamma": 30, "pow": 10, "random_bits": 20, "gather": 10, "erf": 20, "erfc": 20, "log1p": 20,
+    "lgamma": 30, "pow": 10, "random_bits": 20, "gather": 10, "erf": 6, "erfc": 20, "log1p": 20,
     "logistic": 8, "tanh": 4, "exp": 3, "select_n": 2,
 }  # fmt: skip
 

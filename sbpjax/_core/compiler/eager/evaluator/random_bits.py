@@ -16,7 +16,7 @@ from .pointwise import rule
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _MOST_KEPT = 1 << 19  # elements of the bits of one key
-_BLOCK = 1 << 14  # elements that stay in a core's cache
+_BLOCK = 1 << 15  # elements that stay in a core's cache
 
 
 def _hash(key, count):
