@@ -12,6 +12,7 @@ import threading as _threading
 import typing as _typing
 
 import numpy as _np
+from jax import jit as _jax_jit
 from jax._src import api_util as _api_util
 from jax._src import compilation_cache as compilation_cache
 from jax._src import compiler as compiler
@@ -86,12 +87,28 @@ def with_cache_miss(jitted, uncompiled, wrap):
         uncompiled: what runs under `jax.disable_jit`.
         wrap: takes the Python function that traces, compiles and runs, and returns one like it.
     """
-    info = jitted._jit_info
+    call = _call_of(jitted._jit_info, jitted._fun, uncompiled, wrap(jitted._cache_miss))
+    call._fun, call._jit_info = jitted._fun, jitted._jit_info  # read by its `lower` and `trace`
+    return call
+
+
+def call_of_misses(uncompiled, miss):
+    """Return what ``jax.jit`` would, calling ``miss`` where C++ knows no program, in a tenth of the time.
+
+    It has no `lower` and no `trace`.
+    """
+    return _call_of(_default_info(), uncompiled, uncompiled, miss)
+
+
+def _call_of(info, function, uncompiled, miss):
     key = pxla.JitGlobalCppCacheKeys(donate_argnums=info.donate_argnums, compiler_options_kvs=info.compiler_options_kvs)
     rest = info.static_argnums, info.static_argnames, key, tree_util.dispatch_registry, pxla.cc_shard_arg
-    call = _functools.wraps(jitted._fun)(_jax.pjit(jitted.__name__, uncompiled, wrap(jitted._cache_miss), *rest))
-    call._fun, call._jit_info = jitted._fun, info  # read by its `lower` and `trace`
-    return call
+    return _functools.wraps(function)(_jax.pjit(function.__name__, uncompiled, miss, *rest))
+
+
+@_functools.cache
+def _default_info():
+    return _jax_jit(lambda: None)._jit_info
 
 
 def is_leaked(tracer: core.Tracer) -> bool:

@@ -11,12 +11,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 
-from sbpjax._core.jax_private import ArrayImpl, config, eval_trace, trace_of_thread, with_cache_miss
+from sbpjax._core.jax_private import ArrayImpl, call_of_misses, config, eval_trace, trace_of_thread
 from sbpjax._core.runtime.ambient_mesh import hide_mesh, jit_without_mesh
 from sbpjax._core.runtime.gc_pause import pause_gc
 from sbpjax._core.runtime.lru_cache import LRUCache, most_programs
@@ -45,11 +46,15 @@ class Misses:
     def __init__(self, op: Any) -> None:
         self._op = op
         self._function = op.function()
-        self._plain = jax.jit(self._function)
         self._jitted: Any = None
         self._options: dict | None = None
         self.ahead: Any = None
-        self.call = with_cache_miss(self._plain, hide_mesh(self._function), lambda miss: self._run)
+        self.call = call_of_misses(hide_mesh(self._function), self._run)
+
+    @functools.cached_property
+    def _plain(self) -> Any:
+        """The ``jax.jit`` function without options; to make it takes 80 us, and an op that has a trace needs none."""
+        return jax.jit(self._function)
 
     def _run(self, *arrays: Any) -> tuple:
         """Return the results, what C++ keeps, and whether it asks again at the next call."""
@@ -87,8 +92,13 @@ class Misses:
     @hide_mesh
     @pause_gc()
     def _select(self, arrays: Sequence) -> Any:
-        found = evaluator.first_use.program_for(self._op, self._plain, arrays) if may_evaluate() else None
+        found = evaluator.first_use.program_for(self._op, arrays) if may_evaluate() else None
         return self._compiled() if found is None else found
+
+    def trace(self, arrays: Sequence) -> tuple:
+        """Return the jaxpr and the tree of results for arrays or structs; JAX keeps the trace."""
+        traced = self._plain.trace(*arrays)
+        return traced.jaxpr, traced.out_tree
 
     def _compiled(self) -> Any:
         if self._op.programs < MANY:
@@ -98,7 +108,7 @@ class Misses:
     def jitted(self, arrays: Sequence) -> Any:
         """Return the ``jax.jit`` function with its options, which the first arrays, or structs, decide."""
         if self._jitted is None:
-            self._options = options_of(self._op.name, self._plain.trace(*arrays).jaxpr)
+            self._options = options_of(self._op.name, self.trace(arrays)[0])
             # Of the same function, so that JAX keeps its trace.
             options = {} if self._options is None else {"compiler_options": self._options}
             self._jitted = jit_without_mesh(self._function, **options)

@@ -198,6 +198,11 @@ KEEPS_INPUTS = frozenset(
     pow_scalar pad nll_loss""".split()
 )
 
+# Ops whose further outputs are statistics, which have no gradient: their backward is traced once, for the first alone.
+_STATISTICS = frozenset(("batch_norm",))
+
+_ONE = jax.tree.structure(0)
+
 
 class Entry:
     """The backward of an op at given avals.
@@ -232,7 +237,8 @@ class Entry:
         self.single, outs, used = known
         self.out_structs = tuple([jax.ShapeDtypeStruct(*o) for o in outs])
         self.n_out = len(outs)
-        self.diff_outs = tuple(i for i, o in enumerate(self.out_structs) if _is_float(o.dtype))
+        most = 1 if op.name in _STATISTICS else self.n_out
+        self.diff_outs = tuple(i for i, o in enumerate(self.out_structs[:most]) if _is_float(o.dtype))
         self.keep = ()
         if self.diff_outs and needs:
             program = None
@@ -297,26 +303,27 @@ class Entry:
         if places not in self._traces:
             structs = [self._structs[i] for i in self.keep] + [self.out_structs[i] for i in self.diff_outs]
             structs += [self._structs[self.needs[place]] for place in places]
-            self._traces[places] = evaluator.families.trace(self.accumulating_backward(places).traced, structs)
+            self._traces[places] = evaluator.families.trace(self.accumulating_backward(places), structs)
         return self._traces[places]
 
     def compile_ahead(self) -> None:
         """Compile the backward that will probably run in another thread, see `background_compile`."""
-        mask = self.diff_outs
-        # Outputs of other shapes than the first are statistics: those of batch norm have no gradient.
-        if self.n_out > 1 and len({o.shape for o in self.out_structs}) > 1:
-            mask = mask[:1]
-        op = self.variant(mask) if mask != self.diff_outs else self.first if self.passed is None else self.rest
+        op = self.first if self.passed is None else self.rest
         if op is not None:
-            compile_backward(op.misses, [*[self._structs[i] for i in self.keep], *[self.out_structs[i] for i in mask]])
+            cotangents = [self.out_structs[i] for i in self.diff_outs]
+            compile_backward(op.misses, [*[self._structs[i] for i in self.keep], *cotangents])
 
     def _present(self) -> list[int]:
         return [i for i, s in enumerate(self._structs) if s is not None]
 
     @without_mesh()  # one that a program of JAX needs first serves others too
     def _trace_forward(self) -> tuple[Sequence, bool]:
-        """Trace the op; return the avals of its results, and whether it returns one array."""
+        """Trace the op, unless it was for a call; return the avals of its results, and whether it returns one array."""
         structs = self._structs
+        known = evaluator.families.kept_trace(self.op, structs) if setting.is_on() else None
+        if known is not None:
+            self._forward, tree = known
+            return self._forward.out_avals, tree == _ONE
 
         def forward(*arrays):
             given = iter(arrays)

@@ -6,7 +6,8 @@ trace with a symbolic n serves each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -20,6 +21,7 @@ from .symbolic import Traces
 # Attributes that are sizes in each op that has them. Others, such as an axis or a power, choose what is computed.
 _SIZES = frozenset(("shape", "split_size"))
 _families = LRUCache(most_programs())
+_MOST_OPS = 8  # with symbolic sizes, of one family
 
 
 class Family:
@@ -32,26 +34,44 @@ class Family:
         calls: traces of the function: its jaxpr, and the tree of its results.
     """
 
-    def __init__(self, make: Callable[[list], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[tuple], Any]) -> None:
+        # A backward is that of the same op as the call, whose trace is kept.
+        self._make = functools.lru_cache(maxsize=_MOST_OPS)(make)
         self._backwards: dict[tuple[int, ...], Traces] = {}
-        self.calls = Traces(lambda sizes, structs: trace(make(sizes).traced, structs))
+        self.calls = Traces(lambda sizes, structs: trace(self._make(tuple(sizes)), structs))
 
     def backwards(self, needs: tuple[int, ...], entry: Callable) -> Traces:
         """Return the traces of backwards: what `entry` makes of an op, `needs` and structs."""
         found = self._backwards.get(needs)
         if found is None:
-            found = Traces(lambda sizes, structs: entry(self._make(sizes), needs, tuple(structs)))
+            found = Traces(lambda sizes, structs: entry(self._make(tuple(sizes)), needs, tuple(structs)))
             self._backwards[needs] = found
         return found
 
 
 @hide_mesh
-def trace(function: Callable, structs: list) -> tuple:
-    """Return the jaxpr and the tree of the results of a function of symbolic structs."""
+def trace(op: Any, structs: list) -> tuple:
+    """Return the jaxpr and the tree of the results of an op for symbolic structs."""
     with without_cycles():
-        closed, shapes = jax.make_jaxpr(function, return_shape=True)(*structs)
-    return closed, jax.tree.structure(shapes)
+        closed, shapes = jax.make_jaxpr(op.traced, return_shape=True)(*structs)
+    return keep_trace(op, structs, (closed, jax.tree.structure(shapes)))
+
+
+_traces = LRUCache(256)  # until the backward of the op reads them
+
+
+def keep_trace(op: Any, avals: Sequence, found: tuple) -> tuple:
+    """Keep the trace of an op for `kept_trace`, and return it."""
+    return _traces.keep(_key(op, avals), found)
+
+
+def kept_trace(op: Any, avals: Sequence) -> tuple | None:
+    """Return the jaxpr and the tree of the results of an op that was traced for inputs like these, None if none is."""
+    return _traces.find(_key(op, avals))
+
+
+def _key(op: Any, avals: Sequence) -> tuple:
+    return op, *[None if a is None else (a.shape, a.dtype, a.weak_type) for a in avals]
 
 
 def family_of(op: Any) -> tuple[Family, tuple[int, ...]]:

@@ -21,7 +21,7 @@ from sbpjax._core.jax_private import ArrayImpl, ClosedJaxpr
 from sbpjax._core.runtime.gc_pause import pause_gc
 
 from .evaluated import EvaluatedProgram
-from .families import family_of
+from .families import family_of, keep_trace
 from .program import bind, program_of
 from .setting import is_on
 from .symbolic import Signature
@@ -31,12 +31,11 @@ _KEY = "key<fry>"  # of JAX's default generator
 _RANDOMS = "sbpjax._core.ops.randoms."
 
 
-def program_for(op: Any, jitted: Any, arrays: Sequence) -> EvaluatedProgram | None:
+def program_for(op: Any, arrays: Sequence) -> EvaluatedProgram | None:
     """Return the evaluated program of an op for inputs like these; None if it is compiled from its first call on.
 
     Args:
         op: the op; its ``bound`` is a trace of it with the values of the symbols, or None.
-        jitted: its ``jax.jit`` function.
         arrays: arrays, numbers, or None for an absent input.
     """
     device = _device_of(arrays)
@@ -49,8 +48,7 @@ def program_for(op: Any, jitted: Any, arrays: Sequence) -> EvaluatedProgram | No
         return None
     found = op.bound if op.bound is not None and _serves(*op.bound, avals) else trace_of(op, avals)
     if found is None:
-        traced = jitted.trace(*arrays)
-        found = (traced.jaxpr, traced.out_tree), {}
+        found = keep_trace(op, avals, op.misses.trace(arrays)), {}
     return _evaluated_program(op.name, *found, device)
 
 

@@ -12,6 +12,7 @@ as can be. A dim that is 0 or 1 is never symbolic, since programs broadcast and 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -143,8 +144,9 @@ def _match_dims(dims: Sequence[int | Multiple], shape: Sequence[int], values: di
     return True
 
 
+@functools.lru_cache(maxsize=256)
 def structs_of(pattern: Pattern) -> tuple[list, list]:
-    """Return the sizes of a pattern and its `jax.ShapeDtypeStruct`s, both symbolic."""
+    """Return the sizes of a pattern and its `jax.ShapeDtypeStruct`s, both symbolic: the same for equal patterns."""
     least = {dim.symbol: dim.least for dim in pattern.dims() if dim.__class__ is Multiple}
     constraints = [f"{name} >= {size}" for name, size in least.items()]
     symbols = dict(zip(least, export.symbolic_shape(",".join(least), constraints=constraints), strict=True))
