@@ -1,12 +1,14 @@
 """Reports: the plans side by side, and how every tensor lies."""
 
+import dataclasses
 import json
 import math
 
 import numpy as np
 import pytest
 
-from sbpjax._core.inspect.auto.report import report
+from sbpjax._core.inspect.auto.baseline import hand_pins
+from sbpjax._core.inspect.auto.report import Report, report
 from sbpjax._core.planner.boundaries import codes_of
 from sbpjax._core.planner.prices.launches import launches
 from sbpjax.errors import SbpError
@@ -111,6 +113,41 @@ def test_it_is_saved_by_the_ending_of_the_name(ending, tmp_path):
         assert plan_file.load(path) == plan_file.sharding_of(on_a_line("mlp"), reported("mlp").plan)
     else:
         assert text.startswith("<!doctype html>" if ending == ".html" else "<svg ")
+
+
+def test_a_faster_strategy_is_noted_and_its_plan_saved(tmp_path):
+    assert not reported("mlp").notes()
+    case = on_a_line("mlp")
+    made = report(case, case.plan(hand_pins(case, "dp")), against=["tp"])
+    share = 100 * (1 - made["tensor parallel"].time_us / made["found"].time_us)
+    assert share > 10
+    (note,) = made.notes()
+    assert note.startswith(f"tensor parallel is {share:.1f} % faster: the search finds a local optimum.")
+    assert note in str(made) and "tensor parallel is" in made.save(tmp_path / "plan.html").read_text()
+    path = made.save(tmp_path / "plan.py", plan="tensor parallel")
+    assert plan_file.load(path).plan(case).modelled_us == pytest.approx(made["tensor parallel"].time_us)
+    with pytest.raises(SbpError, match="the plan 'FSDP'"):
+        made.save(tmp_path / "plan.py", plan="FSDP")
+
+
+@pytest.mark.parametrize("rule", ["given layouts", "memory", "price of memory"])
+def test_a_faster_strategy_that_is_not_allowed_is_not_noted(rule):
+    case = on_a_line("mlp")
+    plans = {"tensor parallel": case.plan(hand_pins(case, "tp"))}
+    slow = case.plan(hand_pins(case, "dp"))
+    changed = {
+        "given layouts": {"inputs": tuple(dataclasses.replace(x, is_free=False) for x in case.inputs)},
+        "memory": {"memory_bytes": 1.0},
+        "price of memory": {"cost": dataclasses.replace(case.cost, memory_us_per_byte=1e-9)},
+    }[rule]
+    assert Report(case, slow, plans).notes() and not Report(dataclasses.replace(case, **changed), slow, plans).notes()
+
+
+def test_on_several_axes_a_faster_strategy_is_not_covered_by_the_gap():
+    case = problem(models_jax.mlp(64, 32, 64), grid())
+    made = report(case, case.plan(hand_pins(case, "dp")), against=["dp+tp"])
+    (note,) = made.notes()
+    assert "× tensor parallel" in note and "the gap covers plans that differ on one axis, not on several" in note
 
 
 def test_another_ending_is_refused(tmp_path):

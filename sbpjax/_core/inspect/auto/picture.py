@@ -47,7 +47,8 @@ def page(report: Report, *, whole: bool = False) -> str:
         whole: a complete page, not a part of a notebook.
     """
     tables = "".join(map(as_html, report.tables()))
-    body = f"<p>{html.escape(report.head())}</p>{bars(report.totals)}{graph(report)}{tables}"
+    head = "".join(f"<p>{html.escape(text)}</p>" for text in (report.head(), *report.notes()))
+    body = f"{head}{bars(report.totals)}{graph(report)}{tables}"
     inner = f"{_STYLE}<div class='sbpjax'>{body}</div>"
     return whole_page(report.problem.title, inner) if whole else inner
 
