@@ -1,7 +1,8 @@
 """Summary of a step's traffic by purpose, in 25 lines of 110 columns.
 
     Train_0 on 2 × 4 ranks (a0: 2 ranks, batch; a1: 4 ranks, weights)
-    A rank receives 505.2 kB a step in 31 collectives: 65 % of the modelled 2.18 µs (h100).
+    A rank receives 505.2 kB a step in 31 collectives: 65 % of the modelled 2.18 µs (h100, one after the
+      other).
 
     purpose                  bytes  time  count  collectives                    weights or modules
     tensor parallelism    314.5 kB  37 %     21  reduce-scatter, all-gather a1  blocks.0–1.norm2, blocks.0–1.down, …
@@ -141,10 +142,13 @@ def _total(report: Communication) -> str:
     count = sum(report.launches.values())
     moving = _share(report, report.time_us - report.computing_us)
     combined = " after combining" * (count < sum(purpose.times for purpose in report.by_purpose()))
+    prices = f"{report.prices.name}, one after the other"
+    if report.planned_us is not None:
+        prices += f"; {microseconds(report.planned_us)} by the planner"
     compiled = report.traffic and f" Compiled: {100 * report.traffic.difference():+.1f} % bytes."
     return (
         f"A rank receives {bytes_text(report.bytes)} a step in {count} collective{'s' * (count != 1)}{combined}: "
-        f"{moving} of the modelled {microseconds(report.time_us)} ({report.prices.name}).{compiled or ''}"
+        f"{moving} of the modelled {microseconds(report.time_us)} ({prices}).{compiled or ''}"
     )
 
 

@@ -9,6 +9,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax._core.inspect.auto.graph_views import problem_of_program
 from sbpjax._core.inspect.auto.sensitivity import layouts_of
+from sbpjax._core.inspect.display import microseconds
 from sbpjax._core.planner.boundaries import codes_of
 from sbpjax.errors import MixedTensorError, SbpError
 from sbpjax.graph.auto import plan_file
@@ -79,6 +80,19 @@ def test_the_report_speaks_of_the_graphs_own_plan():
     assert made["found"].time_us < made["data parallel"].time_us
     assert 0 < made["found"].update_us < made["data parallel"].update_us < made["data parallel"].equations_us
     assert made["your own"].standing_bytes > 2 * made["found"].standing_bytes
+
+
+def test_explain_shows_the_time_and_the_collectives_of_the_report():
+    graph = Train(flow.placement("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]]))
+    graph.config.set_auto_parallel_wait_time(0.006)
+    x, y = batch()
+    graph.build_graph(x, y=y)
+    (found,) = graph.auto_parallel_report(against=[]).totals
+    made = graph.explain(check=False)
+    assert made.prices.alpha_us == 0.006 and sum(made.launches.values()) == found.collectives > 0
+    assert made.planned_us == found.time_us < made.time_us
+    title = " ".join(line.strip() for line in str(made).splitlines()[1:3])
+    assert f"one after the other; {microseconds(found.time_us)} by the planner)" in title
 
 
 def test_the_price_of_a_layout():

@@ -9,8 +9,8 @@ import pytest
 
 from sbpjax._core.inspect.auto.baseline import hand_pins
 from sbpjax._core.inspect.auto.report import Report, report
+from sbpjax._core.inspect.traffic import planned_launches
 from sbpjax._core.planner.boundaries import codes_of
-from sbpjax._core.planner.prices.launches import launches
 from sbpjax.errors import SbpError
 from sbpjax.graph.auto import plan_file
 from sbpjax.sbp import algebra
@@ -40,7 +40,7 @@ def test_figures_are_those_of_the_plans():
         assert figures.standing_bytes == standing < figures.memory_bytes
         parts_us = figures.equations_us + figures.interconnect_us
         assert 0 <= figures.interconnect_us <= figures.time_us <= (1 + UNEXPLAINED) * parts_us
-        assert figures.collectives == sum(launches(plan, made.problem.cost).values())
+        assert figures.collectives == sum(planned_launches(plan, made.problem.placement).values())
     replicated = sum(math.prod(x.shape) * 4 for x in made.problem.inputs if x.shape)
     assert made["your own"].standing_bytes == replicated
 
@@ -85,14 +85,18 @@ def test_two_axes():
     case = problem(models_jax.mlp(64, 32, 64), grid())
     made = report(case, against=["dp", "dp+tp"])
     assert [t.name for t in made.totals] == ["found", "data parallel", "data parallel × tensor parallel"]
-    assert made.head().startswith("step on 2 × 4 ranks by the prices of h100: 14 of 15 layouts chosen")
+    assert made.head().startswith(
+        "step on 2 × 4 ranks by the prices of h100: 14 of 15 layouts chosen"
+    )
     assert "S" in algebra.nd_name(made.rows[0].codes) and len(made.rows[0].codes) == 2
 
 
 def test_text():
     text = str(reported("mlp"))
     blocks = text.split("\n\n")
-    assert blocks[0].startswith("mlp on 8 ranks by the prices of h100: 26 of 27 layouts chosen, gap 0.00 %")
+    assert blocks[0].startswith(
+        "mlp on 8 ranks by the prices of h100: 26 of 27 layouts chosen, gap 0.00 %"
+    )
     columns = ["plan", "time", "computing", "updating", "moving", "bytes", "collectives", "memory"]
     assert blocks[1].splitlines()[0].split() == columns
     assert [b.split()[0] for b in blocks[1:]] == ["plan", "parameter", "batch", "activation"]

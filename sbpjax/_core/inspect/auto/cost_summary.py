@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from sbpjax._core.inspect.traffic import planned_launches
 from sbpjax._core.planner.memory.limit import peak_bytes
 from sbpjax._core.planner.prices.launches import launches
 from sbpjax._core.planner.prices.step_time import equations_us
@@ -38,7 +39,7 @@ class Totals:
             latency that other work hides counts less.
         update_us: of that, in the update of parameters and optimizer state; 0 if unknown.
         bytes: received over the interconnect.
-        collectives: how many are launched, those counted once that the compiler combines.
+        collectives: how many are launched, those counted once that the compiler of the devices combines.
         memory_bytes: live bytes at their peak.
         standing_bytes: of it stored between two steps.
         gap: how far the plan may be from the planner's lower bound, as a share.
@@ -85,5 +86,6 @@ def totals(problem: PlanningProblem, plan: Plan, name: str) -> Totals:
     moving_us = min(collectives_us, plan.modelled_us)
     work = [(scope.partition("/")[0] in problem.updates, us) for _, scope, us in equations_us(plan, cost)]
     computing_us, update_us = sum(us for _, us in work), sum(us for is_update, us in work if is_update)
-    sums = number, live, standing, plan.gap, computing_us, update_us
+    launched = sum(planned_launches(plan, problem.placement).values())
+    sums = launched, live, standing, plan.gap, computing_us, update_us
     return Totals(name, plan.modelled_us, moving_us, plan.bytes, *sums)
