@@ -1,8 +1,8 @@
 """Summary of a step's traffic by purpose, in 25 lines of 110 columns.
 
     Train_0 on 2 × 4 ranks (a0: 2 ranks, batch; a1: 4 ranks, weights)
-    A rank receives 505.2 kB a step in 31 collectives: 65 % of the modelled 2.18 µs (h100, one after the
-      other).
+    A rank receives 505.2 kB a step in 31 collectives: 65 % of the modelled 2.18 µs (h100 with 0.005
+      µs latency, one after the other).
 
     purpose                  bytes  time  count  collectives                    weights or modules
     tensor parallelism    314.5 kB  37 %     21  reduce-scatter, all-gather a1  blocks.0–1.norm2, blocks.0–1.down, …
@@ -142,7 +142,7 @@ def _total(report: Communication) -> str:
     count = sum(report.launches.values())
     moving = _share(report, report.time_us - report.computing_us)
     combined = " after combining" * (count < sum(purpose.times for purpose in report.by_purpose()))
-    prices = f"{report.prices.name}, one after the other"
+    prices = f"{report.prices.title}, one after the other"
     if report.planned_us is not None:
         prices += f"; {microseconds(report.planned_us)} by the planner"
     compiled = report.traffic and f" Compiled: {100 * report.traffic.difference():+.1f} % bytes."

@@ -86,7 +86,7 @@ def test_two_axes():
     made = report(case, against=["dp", "dp+tp"])
     assert [t.name for t in made.totals] == ["found", "data parallel", "data parallel × tensor parallel"]
     assert made.head().startswith(
-        "step on 2 × 4 ranks by the prices of h100: 14 of 15 layouts chosen"
+        "step on 2 × 4 ranks by the prices of h100 with 0.005 µs latency: 14 of 15 layouts chosen"
     )
     assert "S" in algebra.nd_name(made.rows[0].codes) and len(made.rows[0].codes) == 2
 
@@ -95,7 +95,7 @@ def test_text():
     text = str(reported("mlp"))
     blocks = text.split("\n\n")
     assert blocks[0].startswith(
-        "mlp on 8 ranks by the prices of h100: 26 of 27 layouts chosen, gap 0.00 %"
+        "mlp on 8 ranks by the prices of h100 with 0.005 µs latency: 26 of 27 layouts chosen, gap 0.00 %"
     )
     columns = ["plan", "time", "computing", "updating", "moving", "bytes", "collectives", "memory"]
     assert blocks[1].splitlines()[0].split() == columns

@@ -171,3 +171,10 @@ def test_a_step_that_is_combined_has_its_share_of_the_latency():
 def test_an_unknown_preset_names_the_known_ones():
     with pytest.raises(SbpError, match=r"'b200'[\s\S]*a100[\s\S]*fix"):
         cost.preset("b200")
+
+
+def test_the_title_of_prices_shows_another_latency_than_the_presets():
+    assert cost.PRESETS["h100"].title == "h100"
+    assert cost.DEFAULT.title == "h100 with 0.005 µs latency"
+    assert cost.PRESETS["v5p"].with_latency(7).title == "v5p with 7 µs latency"
+    assert replace(cost.DEFAULT, name="measured cpu × 8").title == "measured cpu × 8"

@@ -1,6 +1,6 @@
 """Auto parallel report: tables of the plans side by side, then of every parameter and boundary activation.
 
-    Train_0 on 8 ranks by the prices of h100: 14 of 16 layouts chosen, gap 0.00 %
+    Train_0 on 8 ranks by the prices of h100 with 0.005 µs latency: 14 of 16 layouts chosen, gap 0.00 %
 
     plan               time  computing  updating    moving     bytes  collectives    memory
     found          120.4 µs    75.2 µs   10.1 µs   35.1 µs   15.8 MB           14  103.2 MB
@@ -88,7 +88,7 @@ class Report(DisplayedReport):
         """Return the first line."""
         grid = " × ".join(map(str, self.problem.sizes))
         chosen = f"{len(self.problem.free)} of {len(self.problem.inputs)} layouts chosen"
-        prices = f"by the prices of {self.problem.cost.name}"
+        prices = f"by the prices of {self.problem.cost.title}"
         return f"{self.problem.title} on {grid} ranks {prices}: {chosen}, gap {100 * self.plan.gap:.2f} %"
 
     def notes(self) -> list[str]:

@@ -1,6 +1,6 @@
 """Report of a planned step: the plan beside the usual strategies, its layouts as specs, its collectives by line.
 
-train_step on data 2 × model 4 by the prices of h100: 20 of 21 layouts chosen, gap 0.00 %
+train_step on data 2 × model 4 by the prices of h100 with 0.005 µs latency: 20 of 21 layouts chosen, gap 0.00 %
 
 plan             time    moving     bytes  collectives    memory
 found        0.351 µs  0.182 µs   70.7 kB            5  422.7 kB
@@ -42,7 +42,7 @@ class StepReport(Report):
     def head(self) -> str:
         """Return the first line."""
         chosen = f"{len(self.problem.free)} of {len(self.problem.inputs)} layouts chosen"
-        prices = f"by the prices of {self.problem.cost.name}"
+        prices = f"by the prices of {self.problem.cost.title}"
         return f"{self.problem.title} on {self.axes.title} {prices}: {chosen}, gap {100 * self.plan.gap:.2f} %"
 
     def collectives(self) -> list[tuple[str, int, str, str, str]]:

@@ -176,6 +176,13 @@ class CostModel:
     slices: Link | None = None
     efficiency: Efficiency = GPU_EFFICIENCY
 
+    @property
+    def title(self) -> str:
+        """The name, with the latency if it is not that of the preset: ``"h100 with 0.005 µs latency"``."""
+        preset = PRESETS.get(self.name)
+        is_own = preset is not None and preset.alpha_us != self.alpha_us
+        return f"{self.name} with {self.alpha_us:g} µs latency" if is_own else self.name
+
     def with_latency(self, alpha_us: float) -> CostModel:
         """Return this model with another latency of a collective, on every link."""
         links = tuple(dataclasses.replace(link, alpha_us=alpha_us) for link in self.links)
