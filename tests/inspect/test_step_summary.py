@@ -103,6 +103,17 @@ def test_purposes_add_up_to_the_plan():
     assert "Compiled: +0.0 %" in str(report)
 
 
+def test_reason_for_other_compiled_bytes_is_in_the_title():
+    graph, spec = two_axes(layers=1)
+    graph.config.enable_amp(True, dtype=flow.bfloat16)
+    report = graph.explain(spec)
+    difference = report.traffic.difference()
+    assert difference > 0.1
+    title = " ".join(line.strip() for line in str(report).split("\n\n")[0].splitlines())
+    reason = "XLA sends 16-bit floats as float32 on CPUs; GPUs and TPUs send the planned dtypes"
+    assert title.endswith(f"Compiled: {100 * difference:+.1f} % bytes ({reason}).")
+
+
 def test_gradients_and_updates_have_the_names_of_weights():
     graph, spec = two_axes(stage=1)
     found = purposes(graph.explain(spec, check=False))

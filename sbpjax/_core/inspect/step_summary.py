@@ -34,6 +34,7 @@ from .equal_layers import fold_layers
 
 if TYPE_CHECKING:
     from .communication import Communication, Purpose
+    from .traffic import Traffic
 
 _WIDTH, _LINES, _LARGEST = 110, 25, 10
 _PLACES = "weights or modules"
@@ -145,11 +146,16 @@ def _total(report: Communication) -> str:
     prices = f"{report.prices.title}, one after the other"
     if report.planned_us is not None:
         prices += f"; {microseconds(report.planned_us)} by the planner"
-    compiled = report.traffic and f" Compiled: {100 * report.traffic.difference():+.1f} % bytes."
+    compiled = report.traffic and f" Compiled: {_compiled_text(report.traffic)}."
     return (
         f"A rank receives {bytes_text(report.bytes)} a step in {count} collective{'s' * (count != 1)}{combined}: "
         f"{moving} of the modelled {microseconds(report.time_us)} ({prices}).{compiled or ''}"
     )
+
+
+def _compiled_text(traffic: Traffic) -> str:
+    difference = traffic.difference()
+    return f"{100 * difference:+.1f} % bytes{f' ({traffic.note})' if difference and traffic.note else ''}"
 
 
 def _share(report: Communication, us: float) -> str:
