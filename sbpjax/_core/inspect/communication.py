@@ -127,11 +127,7 @@ class Communication(Explanation):
 
     def by_purpose(self) -> list[Purpose]:
         """Return the purposes of a step, the largest first."""
-        found: dict[str, list[Move]] = {}
-        for move in self.moves:
-            if move.bytes:
-                found.setdefault(move.purpose, []).append(move)
-        return sorted((_purpose(name, moves) for name, moves in found.items()), key=lambda p: -p.bytes)
+        return purposes_of(self.moves)
 
     def to_dict(self) -> dict:
         """Return the report for programs: figures, purposes, conversions, remarks."""
@@ -173,6 +169,15 @@ def _fold_layer_moves(moves: Sequence[Move]) -> Iterable[Move]:
     for name, move, count in fold_layers(rows):
         module, value = name.split(" \0 ")
         yield replace(move, module=module, value=value, bytes=move.bytes * count, times=move.times * count)
+
+
+def purposes_of(moves: Iterable[Move]) -> list[Purpose]:
+    """Return the purposes of conversions, the largest first."""
+    found: dict[str, list[Move]] = {}
+    for move in moves:
+        if move.bytes:
+            found.setdefault(move.purpose, []).append(move)
+    return sorted((_purpose(name, group) for name, group in found.items()), key=lambda p: -p.bytes)
 
 
 def _purpose(name: str, moves: Sequence[Move]) -> Purpose:

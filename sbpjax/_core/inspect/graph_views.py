@@ -65,7 +65,7 @@ def traffic(program: Any) -> _traffic.Traffic:
 def explain(graph: Any, program: Any, check: bool, level: int) -> Any:
     """Return the traffic of a step between devices."""
     if program.pipeline is not None:
-        return _stage_explain.PipelineCommunication(graph, program)
+        return _stage_explain.PipelineCommunication(graph, program, level)
     return _communication.Communication(graph, program, check, level)
 
 

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from .communication import Communication, Purpose
     from .traffic import Traffic
 
-_WIDTH, _LINES, _LARGEST = 110, 25, 10
-_PLACES = "weights or modules"
+_WIDTH, LINES, _LARGEST = 110, 25, 10
+PLACES = "weights or modules"
 _SMALL = 0.005  # purposes with a smaller share of the bytes are one row
 # Other grids are not recommended: whether one is faster takes a plan of the step on it.
-_GROWTH = {
+GROWTH = {
     moves.GRADIENTS: "does not grow with the batch: more rows or micro-batches a step make it a smaller share",
     moves.WEIGHTS: "does not grow with the batch: more rows a step make it a smaller share",
     moves.UPDATES: "does not grow with the batch: more rows or micro-batches a step make it a smaller share",
@@ -53,15 +53,15 @@ _GROWTH = {
 
 def summary(report: Communication) -> Iterable[Any]:
     """Yield the parts of the summary: title, purposes, largest conversions, remarks."""
-    head = [*_wrapped(_title(report)), *_wrapped(_total(report))]
-    about = [line for remark in remarks(report) for line in _wrapped(f"• {remark}")]
+    head = [*wrapped_lines(_title(report)), *wrapped_lines(_total(report))]
+    about = [line for remark in remarks(report) for line in wrapped_lines(f"• {remark}")]
     rows = list(_purpose_rows(report))
-    left = _LINES - len(head) - len(rows) - len(about) - 5  # three empty lines, two of column names
+    left = LINES - len(head) - len(rows) - len(about) - 5  # three empty lines, two of column names
     yield "\n".join(head)
     if rows:
-        yield _fitted(rows, ("purpose", "bytes", "time", "count", "collectives", _PLACES), right=(1, 2, 3))
-        columns = ("bytes", "time", "largest conversions", "collectives", _PLACES)
-        yield _fitted(_largest_rows(report, min(left, _LARGEST)), columns, right=(0, 1))
+        yield fitted_table(rows, ("purpose", "bytes", "time", "count", "collectives", PLACES), right=(1, 2, 3))
+        columns = ("bytes", "time", "largest conversions", "collectives", PLACES)
+        yield fitted_table(_largest_rows(report, min(left, _LARGEST)), columns, right=(0, 1))
     if about:
         yield "\n".join(about)
 
@@ -79,7 +79,7 @@ def remarks(report: Communication) -> list[str]:
             f"This plan receives {bytes_text(report.bytes)}; Megatron-LM ({grid}) about {bytes_text(usual.megatron)}; "
             f"FSDP ({data * tensor} ranks) {bytes_text(usual.fsdp)}.{_more_than_megatron(report, usual)}"
         )
-    if purposes and (growth := _GROWTH.get(purposes[0].name)):
+    if purposes and (growth := GROWTH.get(purposes[0].name)):
         found.append(f"The largest share is for {purposes[0].name}; it {growth}.")
     return found
 
@@ -171,14 +171,14 @@ def _purpose_rows(report: Communication) -> Iterable[tuple[Any, ...]]:
         large, small = purposes, []
     for p in large:
         places = list(map(report.shorten, p.places))
-        yield p.name, bytes_text(p.bytes), _share(report, p.us), str(p.times), _kinds(p), places
+        yield p.name, bytes_text(p.bytes), _share(report, p.us), str(p.times), kinds_text(p), places
     if small:
         name, places = ", ".join(p.name for p in small), [report.shorten(place) for p in small for place in p.places]
         size, us, times = (sum(getattr(p, field) for p in small) for field in ("bytes", "us", "times"))
         yield name, bytes_text(size), _share(report, us), str(times), "", places
 
 
-def _kinds(purpose: Purpose) -> str:
+def kinds_text(purpose: Purpose) -> str:
     """Return the two largest kinds of collectives: ``"all-gather, reduce-scatter a1"``."""
     first, *more = [_collective(one) for one in list(purpose.collectives)[:2]]
     if not more:
@@ -206,7 +206,7 @@ def _largest_rows(report: Communication, most: int) -> list[tuple[Any, ...]]:
     return rows
 
 
-def _fitted(rows: Sequence[Sequence[Any]], head: Sequence[str], right: tuple[int, ...]) -> Table:
+def fitted_table(rows: Sequence[Sequence[Any]], head: Sequence[str], right: tuple[int, ...]) -> Table:
     """Return a table of `_WIDTH` columns; the last cell of a row is a list of names, of which those stay that fit."""
     used = sum(max(map(len, column)) + 2 for column in zip(head[:-1], *(row[:-1] for row in rows), strict=True))
     return Table([(*row[:-1], _names_text(row[-1], _WIDTH - used)) for row in rows], head, right)
@@ -227,5 +227,5 @@ def _names_text(names: Sequence[str], width: int) -> str:
     return text
 
 
-def _wrapped(text: str) -> list[str]:
+def wrapped_lines(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -48,7 +48,7 @@ def value_names(plan: Plan, program: Any, state: Any) -> dict[Var, str]:
         if isinstance(v, Var) and parameters[slot]
     }
     found: dict[Var, str] = {}
-    _name(plan, inputs, results, set(), found)
+    name_values(plan, inputs, results, set(), found)
     return found
 
 
@@ -73,13 +73,13 @@ def pattern_of(names: Sequence[tuple[str, str]]) -> tuple[str, str]:
     return names[0][0], ".".join(p[0] if len(set(p)) == 1 else "*" for p in zip(*parts, strict=True))
 
 
-def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, str]) -> set:
+def name_values(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, str]) -> set:
     """Add the names of a program's values to ``found``; return those computed from parameters or their state.
 
     ``inputs`` has the kinds of inputs: ``(kind, parameter)``; ``results`` the parameter whose new value an output is,
     or leads to; ``made`` the inputs that were computed from parameters or their state.
     """
-    owner = _owners_of(plan, {v: {name} for v, name in results.items()})
+    owner = reached_parameters(plan, {v: {name} for v, name in results.items()})
     copies, touched = dict(inputs), {*inputs, *made}
     for i, eqn in enumerate(plan.program.eqns):
         if i in plan.bodies:
@@ -100,7 +100,7 @@ def _name(plan: Plan, inputs: dict, results: dict, made: set, found: dict[Var, s
     return touched
 
 
-def _owners_of(plan: Plan, results: dict[Var, set[str]]) -> dict[Var, set[str]]:
+def reached_parameters(plan: Plan, results: dict[Var, set[str]]) -> dict[Var, set[str]]:
     """Return value → the parameters whose new values it reaches through equations that keep, cut or join elements."""
     owner = {v: set(names) for v, names in results.items()}
     for i, eqn in reversed(list(enumerate(plan.program.eqns))):
@@ -112,7 +112,7 @@ def _owners_of(plan: Plan, results: dict[Var, set[str]]) -> dict[Var, set[str]]:
             if i in plan.bodies:  # an optimizer's loop over equal layers
                 body = plan.bodies[i]
                 outs = zip(body.program.outvars, eqn.outvars, strict=True)
-                inside = _owners_of(body, {v: owner[u] for v, u in outs if isinstance(v, Var) and u in owner})
+                inside = reached_parameters(body, {v: owner[u] for v, u in outs if isinstance(v, Var) and u in owner})
                 layers = zip(eqn.invars, body.program.invars, strict=True)
                 pairs += [(v, inside.get(u, ())) for v, u in list(layers)[consts + carry :]]
             for v, names in pairs:
@@ -139,5 +139,5 @@ def _name_body(body: Plan, eqn: Any, copies: dict, touched: set, owner: dict, fo
         own = owner.get(u, ())
         if isinstance(v, Var) and len(own) == 1:
             results[v] = next(iter(own))
-    inside = _name(body, inputs, results, made, found)
+    inside = name_values(body, inputs, results, made, found)
     return {u for v, u in zip(body.program.outvars, eqn.outvars, strict=True) if v in inside}

@@ -6,6 +6,7 @@ import pytest
 import sbpjax as flow
 from sbpjax._core.inspect.pipeline.sizes import local_bytes
 from sbpjax.errors import GraphError, NanError
+from sbpjax.graph import TensorSpec
 from tests.graph.pipeline.nets import ROWS, S0, WIDTH, B, train
 
 PAIRS = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]
@@ -44,6 +45,56 @@ def test_traffic_of_each_stage(graph):
         assert sum(stage.planned.values()) >= sum(local_bytes(p._layout) for p in own) // 2  # they get one gradient
         assert abs(stage.difference()) < 0.05
     assert "stage 1, " in str(found)
+
+
+def test_purposes_of_each_stage_add_up_to_its_tasks(graph):
+    found = graph.explain()
+    for number, stage in enumerate(found.stages):
+        purposes = stage.by_purpose()
+        assert sum(p.bytes for p in purposes) == stage.bytes
+        assert stage.bytes == sum(size * times for s, _, size, times, _ in found.tasks if s == number) > 0
+        assert 0 < sum(p.us for p in purposes) < stage.time_us
+        assert "gradients of weights" in {p.name for p in purposes}
+    weights = {f"net.{name}" for name, _ in graph.net.origin.named_parameters()}
+    named = {place for stage in found.stages for p in stage.by_purpose() if "weights" in p.name for place in p.places}
+    assert named and named <= weights
+
+
+def test_gathered_weights_of_a_stage_have_their_names():
+    place = [flow.placement("cpu", [0, 1]), flow.placement("cpu", [2, 3])]
+
+    class Train(flow.nn.Graph):
+        def __init__(self):
+            super().__init__()
+            self.layers = flow.nn.ModuleList([flow.nn.Linear(8, 8, bias=False).to_global(p, S0) for p in place])
+            self.add_optimizer(flow.optim.SGD(self.layers.parameters(), lr=0.1))
+            self.config.set_gradient_accumulation_steps(2)
+
+        def build(self, x):
+            h = self.layers[0](x)
+            loss = self.layers[1](h.to_global(placement=place[1], sbp=S0)).square().mean()
+            loss.backward()
+            return loss
+
+    rows = TensorSpec((512, 8), placement=place[0], sbp=S0)
+    found = Train().explain(rows)
+    for number, stage in enumerate(found.stages):
+        gathered = {p.name: p.places for p in stage.by_purpose()}["weights gathered"]
+        assert list(gathered) == [f"layers.{number}.weight"]
+
+
+def test_explain_of_four_stages_fits_25_lines_of_110_columns():
+    places = [flow.placement("cpu", [2 * k, 2 * k + 1]) for k in range(4)]
+    graph = train(places, MICRO_BATCHES, steps=1, sbp=S0)[2]
+    text = str(graph.explain())
+    lines = text.splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 110
+    for stage in range(4):
+        assert any(line.startswith(f"{stage}, ") for line in lines)
+    for word in ("Stage", "takes longest", "0 → 1", "3 → 2", "The largest share within stages is for"):
+        assert word in text
+    detailed = str(graph.explain(level=2))
+    assert "within stages: bytes per device each time that a task runs" in detailed and "post" in detailed
 
 
 def test_a_profile_is_of_one_program(graph):
