@@ -42,6 +42,7 @@ responses = LazyModule("starlette.responses")
 routing = LazyModule("starlette.routing")
 uvicorn = LazyModule("uvicorn")
 
+_TOKENS = "[1, 2, 3]"  # an example of a prompt
 _FIELDS = {"model", "prompt", "max_tokens", "temperature", "stream", "stop", "user", "n", "top_p", "seed", "echo"}
 _MOST_BYTES = 4 * 2**20
 _SHORT = 4096  # characters that are tokenized within milliseconds
@@ -210,7 +211,9 @@ class Endpoint:
     async def _prompt(self, given: Any) -> list[int]:
         if isinstance(given, str):
             if self._encode is None:
-                raise RequestError(400, "there is no tokenizer here: a prompt is a list of token numbers")
+                raise RequestError(
+                    400, f"there is no tokenizer here: a prompt is a list of token numbers, such as {_TOKENS}"
+                )
             return await self._tokens(given, self._encode)
         if not isinstance(given, list) or not given:
             raise RequestError(400, "a prompt is one text, or one list of token numbers")
@@ -329,6 +332,13 @@ def _load(options: argparse.Namespace) -> tuple[GenerationEngine, dict[str, Any]
     return engine, of_text
 
 
+def _request(options: argparse.Namespace, address: str) -> str:
+    """Return a command that sends a request to a server."""
+    prompt = '"Once"' if options.tokenizer else _TOKENS
+    token = " -H 'Authorization: Bearer TOKEN'" if options.token else ""
+    return f"curl {address}/completions{token} -d '{{\"prompt\": {prompt}}}'"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve a model of a Hugging Face folder."""
     parser = command_parser("sbpjax.serving.openai")
@@ -336,7 +346,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "directory", help="a folder with config.json and safetensors, as models.from_pretrained reads them"
     )
     parser.add_argument("--name", help="name of the model for clients; by default the folder's name")
-    parser.add_argument("--tokenizer", help="a tokenizer.json; without it, prompts are token numbers")
+    parser.add_argument(
+        "--tokenizer", help=f"a tokenizer.json; without it, prompts are token numbers, such as {_TOKENS}"
+    )
     parser.add_argument("--end", type=int, help="the end-of-text token")
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on; by default 127.0.0.1, only this machine"
@@ -385,8 +397,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 http=limited_protocol(max_connections=raise_file_limit(options.max_connections + 128)),
             )
             with engine:
-                scheme = "https" if options.certificate else "http"
-                print(f"{name} answers at {scheme}://{options.host}:{options.port}/v1 until Ctrl-C", flush=True)
+                address = f"http{'s' * bool(options.certificate)}://{options.host}:{options.port}/v1"
+                print(f"{name} answers at {address} until Ctrl-C, for example:", _request(options, address), flush=True)
                 # uvicorn raises the signal that ended it again, when all requests are answered.
                 before = signal.signal(signal.SIGTERM, lambda *_: None)
                 try:

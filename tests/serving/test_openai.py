@@ -2,8 +2,15 @@
 
 import asyncio
 import json
+import os
 import random
+import re
+import shutil
+import signal
 import socket
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +21,7 @@ from sbpjax.serving.openai import Endpoint, main
 from tests.serving.test_generation import made
 
 pytest.importorskip("starlette", reason="needs the extra serve")
+ROOT = Path(__file__).parents[2]
 
 
 def encode(text):
@@ -146,6 +154,8 @@ def test_what_can_be_asked_of_the_engine(app):
 def test_text_needs_a_tokenizer(engine):
     status, error = post(Endpoint(engine, "gpt"), {"prompt": "ab"})
     assert status == 400 and "no tokenizer" in error["error"]["message"]
+    prompt = json.loads(re.search(r"such as (\[.*\])$", error["error"]["message"])[1])
+    assert post(Endpoint(engine, "gpt"), {"prompt": prompt, "max_tokens": 1})[0] == 200
 
 
 def test_an_engine_that_ended(engine):
@@ -176,3 +186,32 @@ def test_a_port_in_use_ends_the_command_before_it_says_that_it_answers(tmp_path,
         main([str(tmp_path), "--port", str(other.getsockname()[1])])
     assert "already in use" in ended.value.code and "--port " in ended.value.code
     assert "answers at" not in capfd.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_commands_of_the_page_work_in_their_order_and_so_does_the_printed_one(tmp_path):
+    pytest.importorskip("tokenizers", reason="needs the extra train")
+    page = (ROOT / "docs" / "how_to" / "serve.md").read_text().partition("## Text over HTTP")[2]
+    [program] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]
+    shell = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=shell, check=True, timeout=120)
+    commands = re.findall(r"```bash\n(.*?)\n(curl .*?)\n```", page)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    found = []
+    for start, request in commands:
+        few = ["--port", port, "--rows", "1", "--longest", "32"]  # fewer programs: a server is ready within seconds
+        with subprocess.Popen(
+            [*start.split(), *few], cwd=tmp_path, env=shell, stdout=subprocess.PIPE, text=True
+        ) as server:
+            ready = re.match(r"my-llama answers at \S+ until Ctrl-C, for example: (curl .*)", server.stdout.readline())
+            for line in (request.replace("8080", port), ready[1]):
+                done = subprocess.run(["bash", "-c", line], env=shell, capture_output=True, text=True, timeout=120)
+                found.append(done.stdout)
+            server.send_signal(signal.SIGINT)
+            assert server.stdout.read() == "my-llama ends: all requests are answered\n"
+        assert server.returncode == 0
+    assert len(json.loads(found[0])["choices"][0]["tokens"]) == 20
+    assert found[2].endswith("data: [DONE]\n\n") and found[2].count("data: ") == 22
+    assert [json.loads(found[i])["usage"]["completion_tokens"] for i in (1, 3)] == [16, 16]
