@@ -70,11 +70,12 @@ class Reports:
         Args:
             *args: arguments of ``build``, abstract or not; none for the program of the last call.
             check: compile the program and hold the plan's sums against its collectives.
-            level: 1 for a summary by purpose; 2 for every boxing with its module, source line, collective and bytes.
+            level: 1 for a summary by purpose, of a pipeline by stage; 2 for every boxing with its module, source line,
+                collective and bytes, of a pipeline for every transfer and task.
             **kwargs: arguments by name.
 
         Returns:
-            A report: print it, show it in a notebook, or take ``to_html()`` or ``to_dict()``.
+            A report: print it, show it in a notebook, or, without a pipeline, take ``to_html()`` or ``to_dict()``.
 
         Raises:
             MixedTensorError: the program runs on one device, and moves nothing.
@@ -85,14 +86,14 @@ class Reports:
         """
         return REPORTS["explain"](self, prepared_or_last(self, "explain", args, kwargs)[1], check, level)
 
-    def pipeline_report(self, *args: Any, rounds: int = 3, **kwargs: Any) -> Any:
+    def pipeline_report(self, *args: Any, rounds: int = 9, **kwargs: Any) -> Any:
         """Return the working and idle times of each pipeline stage, the bubble, and the memory of each stage.
 
         Tasks are timed alone, on zeros; no parameter changes.
 
         Args:
             *args: arguments of ``build``, abstract or not; none for the program of the last call.
-            rounds: how often each task is timed; the median counts.
+            rounds: how often each task is timed; the median counts. In each round, every task runs once.
             **kwargs: arguments by name.
 
         Raises:

@@ -144,6 +144,9 @@ def test_a_graph_reports_its_stages(tmp_path):
     assert found.peak[0] > 0 and found.schedule.in_flight == [2, 1]
     text = str(found)
     assert "2 stages, 4 micro-batches, 1f1b" in text and len(found.timeline().split("\n")) == 2
+    rounds, cuts, cores = found.notes
+    assert "median of 9 rounds" in rounds and "share the cores" in cores and all(f"• {n}" in text for n in found.notes)
+    assert cuts.startswith("The time of F0") and "includes cutting the micro-batch out of an argument" in cuts
     events = json.loads(found.save(tmp_path / "step.json").read_text())["traceEvents"]
     assert len(events) == 4 * 3 and {e["tid"] for e in events} == {0, 1}
     assert found.save(tmp_path / "step.svg").read_text().count("<rect") == 12

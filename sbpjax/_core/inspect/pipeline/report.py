@@ -1,7 +1,8 @@
 """`Graph.pipeline_report`: busy and idle time, bubble and activations of each stage.
 
-Tasks are timed one at a time on zeros of the right shapes, so that the figures do not depend on other work; the
-schedule is then laid out with these times. Nothing of the model changes.
+Tasks are timed one at a time on zeros of the right shapes, so that the figures do not depend on other stages; the
+schedule is then laid out with these times. In each round every task runs once, and a task has the median of the rounds,
+so that other work on the machine, which lasts for a few rounds, slows down no task alone. Nothing of the model changes.
 
     Train_0: 4 stages, 8 micro-batches, 1f1b; 33.1 ms a step, bubble 28.0 % (27.3 % if all stages were equal)
     stage  tasks            busy ms  idle ms  activations  micro-batches
@@ -15,7 +16,7 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,12 +45,14 @@ class PipelineReport(DisplayedReport):
         schedule: the order, with measured times in seconds.
         activations: per stage, bytes per device of the values of one micro-batch that wait for its backward.
         peak: per stage, bytes per device of the values that wait at the fullest moment.
+        notes: what the times include.
     """
 
     name: str
     schedule: Schedule
     activations: list[int]
     peak: list[int]
+    notes: tuple[str, ...] = ()
 
     @property
     def ideal(self) -> float:
@@ -80,7 +83,10 @@ class PipelineReport(DisplayedReport):
         return head, Table(rows, columns, right=range(2, 6))
 
     def _blocks(self) -> Iterable[Any]:
-        return self._figures(), self.timeline()
+        yield self._figures()
+        yield self.timeline()
+        if self.notes:
+            yield "\n".join(f"• {note}" for note in self.notes)
 
     def timeline(self, width: int = 96) -> str:
         """Return the step as text: one line per stage, one letter per moment (F forward, B backward, W, · idle)."""
@@ -119,7 +125,7 @@ class PipelineReport(DisplayedReport):
         return svg(width, height * self.schedule.stages, boxes)
 
     def _repr_html_(self) -> str:
-        return "".join(map(as_html, self._figures())) + self.svg()
+        return "".join([*map(as_html, self._figures()), self.svg(), *map(as_html, self.notes)])
 
     def save(self, path: str | os.PathLike) -> Path:
         """Write the step as a file: ``.json`` for Chrome's and Perfetto's trace viewers, ``.svg`` or ``.html``.
@@ -143,7 +149,7 @@ class PipelineReport(DisplayedReport):
         return path
 
 
-def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
+def report(graph: Any, program: Any, rounds: int) -> PipelineReport:
     """Time the tasks of a pipelined program and simulate its schedule."""
     pipeline = getattr(program, "pipeline", None)
     if pipeline is None or pipeline.body is None:
@@ -155,13 +161,13 @@ def report(graph: Any, program: Any, rounds: int = 3) -> PipelineReport:
         )
     program.compile(to_run=True)
     body = pipeline.body
-    own = [_seconds(task, rounds) if owns_device(task.task.placement) else 0.0 for task in body.tasks]
+    own = _task_seconds(body.tasks, rounds)
     every = processes.current().exchange(f"pipeline_report of {program.operation}", own).values()
     works = [w._replace(cost=max(costs)) for w, *costs in zip(body.schedule.works, *every, strict=True)]
     timed = retime_schedule(body.schedule, works)
     peak = [peak_saved_bytes(pipeline, place) for place in pipeline.stages]
     each = [bytes_ // max(1, timed.in_flight[s]) for s, bytes_ in enumerate(peak)]
-    return PipelineReport(graph.name, timed, each, peak)
+    return PipelineReport(graph.name, timed, each, peak, tuple(_notes(body, rounds)))
 
 
 def retime_schedule(plan: Schedule, works: list[Work]) -> Schedule:
@@ -171,15 +177,36 @@ def retime_schedule(plan: Schedule, works: list[Work]) -> Schedule:
     return found
 
 
-def _seconds(task: Any, rounds: int) -> float:
-    times = []
+def _notes(body: Any, rounds: int) -> Iterable[str]:
+    """Yield what the times of tasks include."""
+    yield f"Each time is the median of {rounds} round{'s' * (rounds != 1)}; in a round, every task runs once, alone."
+    cuts = [
+        f"{w.kind}{w.chunk}"
+        for task, w in zip(body.tasks, body.schedule.works, strict=True)
+        if body.iteration in task.task.ins and any(eqn.primitive.name == "dynamic_slice" for eqn in task.task.eqns)
+    ]
+    if cuts:
+        yield f"The time of {' and of '.join(cuts)} includes cutting the micro-batch out of an argument of build."
+    if any(task.task.placement.type == "cpu" for task in body.tasks):
+        yield "Virtual devices share the cores of the machine: other work on it makes these times longer."
+
+
+def _task_seconds(tasks: Sequence[Any], rounds: int) -> list[float]:
+    """Return the median time of every task of this process, and 0 for tasks of other processes."""
+    times: list[list[float]] = [[] for _ in tasks]
     for _ in range(rounds + 1):
-        arrays = [_zeros(x) for x in task.in_layouts]
-        jax.block_until_ready(arrays)
-        start = time.perf_counter()
-        jax.block_until_ready(task.executable(*arrays))
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+        for task, own in zip(tasks, times, strict=True):
+            if owns_device(task.task.placement):
+                own.append(_seconds(task))
+    return [statistics.median(own[1:]) if own else 0.0 for own in times]  # the first round warms up
+
+
+def _seconds(task: Any) -> float:
+    arrays = [_zeros(x) for x in task.in_layouts]
+    jax.block_until_ready(arrays)
+    start = time.perf_counter()
+    jax.block_until_ready(task.executable(*arrays))
+    return time.perf_counter() - start
 
 
 def _zeros(layout: Layout) -> jax.Array:
