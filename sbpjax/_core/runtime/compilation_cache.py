@@ -28,10 +28,10 @@ def rank_writes() -> Iterator[None]:
 
 
 def _make_write(by_jax):
-    def write(key, seconds, name, backend, executable, host_callbacks) -> None:
+    def write(key, seconds, name, backend, executable, *host_callbacks) -> None:  # none since jax 0.12
         is_writer = backend.platform == "cpu" or os.environ.get("LOCAL_RANK", "0") == "0"
-        if not is_writer or host_callbacks:
-            by_jax(key, seconds, name, backend, executable, host_callbacks)
+        if not is_writer or any(host_callbacks):
+            by_jax(key, seconds, name, backend, executable, *host_callbacks)
             return
         with contextlib.suppress(Exception):  # of the disk, or of a program that has no serialized form
             compilation_cache.put_executable_and_time(key, name, executable, backend, int(seconds))
