@@ -87,7 +87,7 @@ def with_cache_miss(jitted, uncompiled, wrap):
         uncompiled: what runs under `jax.disable_jit`.
         wrap: takes the Python function that traces, compiles and runs, and returns one like it.
     """
-    call = _call_of(jitted._jit_info, jitted._fun, uncompiled, wrap(jitted._cache_miss))
+    call = _call_of(jitted.__name__, jitted._jit_info, jitted._fun, uncompiled, wrap(jitted._cache_miss))
     call._fun, call._jit_info = jitted._fun, jitted._jit_info  # read by its `lower` and `trace`
     return call
 
@@ -97,13 +97,13 @@ def call_of_misses(uncompiled, miss):
 
     It has no `lower` and no `trace`.
     """
-    return _call_of(_default_info(), uncompiled, uncompiled, miss)
+    return _call_of(uncompiled.__name__, _default_info(), uncompiled, uncompiled, miss)
 
 
-def _call_of(info, function, uncompiled, miss):
+def _call_of(name, info, function, uncompiled, miss):
     key = pxla.JitGlobalCppCacheKeys(donate_argnums=info.donate_argnums, compiler_options_kvs=info.compiler_options_kvs)
     rest = info.static_argnums, info.static_argnames, key, tree_util.dispatch_registry, pxla.cc_shard_arg
-    return _functools.wraps(function)(_jax.pjit(function.__name__, uncompiled, miss, *rest))
+    return _functools.wraps(function)(_jax.pjit(name, uncompiled, miss, *rest))
 
 
 @_functools.cache
