@@ -59,7 +59,10 @@ TABLE: tuple[tuple[str, str], ...] = (
 )
 
 OLD: tuple[tuple[str, str], ...] = (
-    ("scope scope.*", "x.to_global(placement, sbp), module.to_global(placement, sbp) with a sbpjax.placement"),
+    (
+        "scope scope.*",
+        "x.to_global(placement, sbp), module.to_global(placement, sbp), with a placement from sbpjax.placement",
+    ),
     ("distribute distribute.*", "sbpjax.sbp.split(dim), sbpjax.sbp.broadcast"),
     ("get_variable", "sbpjax.nn.Parameter in an nn.Module, with to_global for its layout"),
     ("layers layers.*", "sbpjax.nn.Linear, Conv2d, …; model_distribute= is weight.to_global(placement, sbp)"),
