@@ -59,6 +59,18 @@ def test_a_session_prints_what_the_page_says(page):
     assert runner.failures == 0, "".join(report)
 
 
+def test_the_command_of_the_tutorials_writes_the_code_of_each_page(tmp_path):
+    index = (DOCS / "tutorials" / "index.md").read_text()
+    command = re.search(r"^sed .* > gpt.py$", index, re.MULTILINE)[0]
+    for page in (page for page in PAGES if ">>>" in page.read_text()):
+        name = page.relative_to(ROOT).as_posix()
+        line = command.replace("docs/tutorials/gpt.md", name).replace("gpt.py", str(tmp_path / "code.py"))
+        subprocess.run(["bash", "-c", line], check=True, cwd=ROOT)
+        source = "".join(each.source for each in doctest.DocTestParser().get_examples(page.read_text()))
+        assert ast.dump(ast.parse((tmp_path / "code.py").read_text())) == ast.dump(ast.parse(source)), name
+        assert page.parent.name != "tutorials" or "](index.md#code-as-a-file)" in page.read_text(), name
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_code_runs(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
