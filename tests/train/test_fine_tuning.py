@@ -14,7 +14,6 @@ from sbpjax.models import lora
 from sbpjax.models.llama import Llama, LlamaConfig
 from sbpjax.train.cli import main
 from sbpjax.train.config import instantiate
-from sbpjax.train.data import TokenFileWriter, token_dtype
 from tests.train import class_config
 from tests.train.cases import losses
 
@@ -49,8 +48,7 @@ def test_adapters_by_the_configuration_of_the_page(tmp_path, monkeypatch, capsys
     sizes = {"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2}
     flow.manual_seed(0)
     models.save_pretrained(Llama(LlamaConfig(vocab_size=32, **sizes)), "base")
-    with TokenFileWriter("pages", token_dtype(32)) as writer:
-        writer.add(np.arange(1200) % 7)
+    exec(next(program for program in programs if "TokenFileWriter" in program), {})
     main(["tune.py", "trainer.log_every=1"])
     found = losses(Path("tuned-run"))
     assert found[max(found)] < found[min(found)]
