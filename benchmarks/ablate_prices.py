@@ -76,12 +76,12 @@ def _no_bytes(*_) -> float:
 
 
 def _held_only(windows, codes, indices, index_codes, sizes) -> float:
-    return local_work._held_bytes(windows, codes, sizes)
+    return local_work._local_bytes(windows, codes, sizes)
 
 
 def _read_and_written(eqn, ins, outs, sizes) -> float:
     ends = (*zip(eqn.invars, ins, strict=True), *zip(eqn.outvars, outs, strict=True))
-    return sum(local_work._held_bytes(v, c, sizes) for v, c in ends)
+    return sum(local_work._local_bytes(v, c, sizes) for v, c in ends)
 
 
 def _no_torus(model: CostModel) -> CostModel:

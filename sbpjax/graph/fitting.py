@@ -211,7 +211,7 @@ def _program(graph: Any, state: State, call: Call, zero: Zero | None) -> Program
         key = _key(graph, state, call, options)
         found.change = change
         found.scope, found.arguments = step.scope, runtime.arguments_of(call.leaves, call.structure)
-        own.debug.traced(graph, found)
+        own.debug.print_trace(graph, found)
         own.programs[key] = found
         # Least recently used first: with batches of ever new sizes a program each would fill the memory.
         while len(own.programs) > graph.config.max_programs:

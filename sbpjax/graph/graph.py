@@ -318,7 +318,7 @@ class Graph(Reports):
     def _compile(self, program: Program) -> None:
         if not program.is_compiled:
             program.compile(to_run=True)
-            self._g.debug.compiled(self, program)
+            self._g.debug.print_compile_time(self, program)
 
     # -- files -----------------------------------------------------------------------------------------------------
 

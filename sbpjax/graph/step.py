@@ -106,7 +106,7 @@ class GraphStep:
         if optimizers and all(p.grad is None for o in optimizers for group in o.param_groups for p in group["params"]):
             raise _no_gradient_error(self._graph, optimizers)
         for optimizer in optimizers:
-            _warn_of_others(self._graph, optimizer)
+            _warn_of_unchanged(self._graph, optimizer)
         if scaler is not None:
             for optimizer in optimizers:
                 with jax.named_scope(type(optimizer).__name__):
@@ -153,7 +153,7 @@ def _no_gradient_error(graph, optimizers: list) -> GraphError:
     )
 
 
-def _warn_of_others(graph, optimizer) -> None:
+def _warn_of_unchanged(graph, optimizer) -> None:
     """Warn of parameters that no step changes, since they are another model's, or were replaced in this one."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
     own = {id(p) for module in graph._g.blocks.values() for p in module.parameters()}

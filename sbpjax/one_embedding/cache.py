@@ -325,11 +325,11 @@ class Cache:
         while self.unapplied:
             self.apply(self.unapplied[0])
         self.take_saved()
-        slots, rows = self.slots_now().changed()
+        slots, rows = self.slots_now().changed_rows()
         agreed = (lambda n: ranks.all_reduce_max(n)[0]) if self.device.spans_processes else (lambda n: n)
         for name, values in self.device.read(slots + self.offset, agreed).items():
             self.store.write(name, rows, values)
-        self.slots_now().saved(self.oldest if self._waits else None)
+        self.slots_now().mark_saved(self.oldest if self._waits else None)
 
     def finish_loading(self) -> None:
         """Take the rest of a snapshot, if that was interrupted."""

@@ -124,12 +124,12 @@ class Slots:
         """Return the rows that lie in slots."""
         return self.row_of[self.row_of >= 0]
 
-    def changed(self) -> tuple[np.ndarray, np.ndarray]:
+    def changed_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return slots whose rows were changed, and these rows."""
         slots = np.flatnonzero(self._changed)
         return slots, self.row_of[slots]
 
-    def saved(self, before: int | None = None) -> None:
+    def mark_saved(self, before: int | None = None) -> None:
         """Take note that the store has what the slots hold.
 
         Args:

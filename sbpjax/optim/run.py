@@ -109,7 +109,7 @@ def compile_update(buckets: tuple[Bucket, ...], jobs: list[Job]) -> None:
     """
     static, inputs, _, donated = _arguments(buckets, jobs, [list(job.params) for job in jobs], None)
     structs = [_struct(payload_metadata(x)) if isinstance(x, Tensor) else x for x in inputs]
-    _compile_program(rules.update, static, tuple(donated)).compiled(structs)
+    _compile_program(rules.update, static, tuple(donated)).compile(structs)
 
 
 def _struct(array: Any) -> jax.ShapeDtypeStruct:
@@ -202,7 +202,7 @@ def _launcher_of(fn: Callable, static: tuple, targets: list[Tensor], arrays: lis
         return program.launcher
     if plain.is_half_evaluated:
         structs = [_struct(x) if isinstance(x, jax.Array) else x for x in arrays]
-        run_soon(functools.partial(program.compiled, structs))
+        run_soon(functools.partial(program.compile, structs))
     return ComputedResults(list(results))
 
 
@@ -242,7 +242,7 @@ class _Program:
         self._chosen: Any = None
         self._evaluated = LRUCache(8)
         self.is_half_evaluated = False
-        self.launcher = Launcher(self.compiled, fn.__name__)
+        self.launcher = Launcher(self.compile, fn.__name__)
 
     @hide_mesh
     def evaluate(self, arrays: list) -> Any:
@@ -260,7 +260,7 @@ class _Program:
         return results
 
     @hide_mesh
-    def compiled(self, arrays: Sequence) -> Any:
+    def compile(self, arrays: Sequence) -> Any:
         """Return it compiled for arrays or `jax.ShapeDtypeStruct`s; JAX caches the result."""
         with self._lock:  # another thread may be compiling it
             if self._chosen is None:

@@ -181,17 +181,17 @@ class SWALR(LRScheduler):
         if self.last_step < 0 or not hasattr(self, "last_lr"):
             self.base_lrs = [group["lr"] for group in self.optimizer.param_groups]
         else:
-            done = self._done(self.last_step)
+            done = self._annealed_part(self.last_step)
             for index, (group, last) in enumerate(zip(self.optimizer.param_groups, self.last_lr)):
                 if group["lr"] != last and done < 1:
                     self.base_lrs[index] = (group["lr"] - done * self.swa_lrs[index]) / (1 - done)
         super().step(epoch)
 
-    def _done(self, step: int) -> float:
+    def _annealed_part(self, step: int) -> float:
         """Return the part of the way to `swa_lrs` that is done after a step."""
         part = min(1.0, step / self.anneal_epochs) if self.anneal_epochs else 1.0
         return 1 - half_cosine(part) if self.anneal_strategy == "cos" else part
 
     def lr_at(self, base_lr: float, step: int, group: int = 0) -> float:
-        done = self._done(step)
+        done = self._annealed_part(step)
         return self.swa_lrs[group] * done + base_lr * (1 - done)

@@ -182,7 +182,7 @@ def _shape_of_slice(name: str, shape: tuple[int, ...], slices: int) -> tuple[int
 
 def _tpu_devices(name: str):
     if importlib.util.find_spec("libtpu") is None:
-        raise _missing(name, "libtpu", "the TPU compiler")
+        raise _missing_wheel_error(name, "libtpu", "the TPU compiler")
     if not glob.glob("/dev/accel*"):  # on a machine without TPUs: do not query the cloud for this machine's type
         for variable, value in _TPU_ENVIRONMENT.items():
             os.environ.setdefault(variable, value)
@@ -212,13 +212,13 @@ def _gpu_devices(name: str, gpu: Gpu, size: str):
     if not 1 <= len(sizes) <= 2 or not all(s.isdecimal() and int(s) > 0 for s in sizes):
         raise _error(name, f"size {size!r}", "a GPU topology is kind:devices or kind:nodes×devices, e.g. h100:2x8")
     version = next(
-        (n for n in _CUDA if _is_there(f"jax_cuda{n}_plugin") and _is_there(f"jax_plugins.xla_cuda{n}")), None
+        (n for n in _CUDA if _is_installed(f"jax_cuda{n}_plugin") and _is_installed(f"jax_plugins.xla_cuda{n}")), None
     )
     if version is None:
-        raise _missing(name, "jax-cuda12-plugin and jax-cuda12-pjrt", "the GPU compiler")
+        raise _missing_wheel_error(name, "jax-cuda12-plugin and jax-cuda12-pjrt", "the GPU compiler")
     nodes, each = ("1", *sizes)[-2:]
 
-    def make():
+    def make_devices():
         return topologies.get_topology_desc(
             platform="cuda", topology_name="", topology=f"{nodes}x1x{each}", target_config=gpu.target()
         ).devices
@@ -227,15 +227,15 @@ def _gpu_devices(name: str, gpu: Gpu, size: str):
         os.environ.setdefault("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1")
     try:
         try:
-            return make()
+            return make_devices()
         except NotImplementedError:  # JAX has started before, and that look has failed
             importlib.import_module(f"jax_plugins.xla_cuda{version}").initialize()
-            return make()
+            return make_devices()
     except Exception as error:
         raise _error(name, _first_line(error), "the GPU compiler makes the topology") from error
 
 
-def _is_there(module: str) -> bool:
+def _is_installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
@@ -250,7 +250,7 @@ def _error(name: str, seen: str, rule: str) -> PlacementError:
     return PlacementError(f"placement.topology({name!r})", seen, rule, _FIX)
 
 
-def _missing(name: str, wheel: str, label: str) -> PlacementError:
+def _missing_wheel_error(name: str, wheel: str, label: str) -> PlacementError:
     return PlacementError(
         f"placement.topology({name!r})",
         f"no {wheel} in this environment",

@@ -94,7 +94,7 @@ def panel(title: str, lines: Sequence[Line]) -> str:
     parts = [*_grid(x_range, y_range, place)]
     most = max(_MARKED // len(lines), 5)
     for k, line in enumerate(lines):
-        parts += _drawn(thin(line), COLOURS[k % len(COLOURS)], most, place)
+        parts += _draw_curve(thin(line), COLOURS[k % len(COLOURS)], most, place)
     picture = f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">{"".join(parts)}</svg>'
     return f"<figure><figcaption>{escape(title)}</figcaption>{picture}</figure>"
 
@@ -117,7 +117,7 @@ def _grid(x_range: tuple[float, float], y_range: tuple[float, float], place: Pla
         yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{number(step)}</text>'
 
 
-def _drawn(line: Line, colour: str, most: int, place: Place) -> Iterable[str]:
+def _draw_curve(line: Line, colour: str, most: int, place: Place) -> Iterable[str]:
     """Yield a polyline per uninterrupted part, and points with tooltips, at most `most`."""
     part: list[tuple[float, float]] = []
     for step, value in [*zip(line.steps, line.values, strict=True), (0.0, math.nan)]:

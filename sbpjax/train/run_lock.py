@@ -72,7 +72,7 @@ class RunLock:
             try:
                 is_locked = _lock(descriptor)
                 if is_locked is False or self._is_owner_alive(is_locked is None):
-                    raise self._held(operation)
+                    raise self._lock_held_error(operation)
                 _write(descriptor, record := _record())
             except BaseException:
                 os.close(descriptor)
@@ -120,7 +120,7 @@ class RunLock:
                 if self._descriptor is not None:
                     _write(self._descriptor, record)
 
-    def _held(self, operation: str) -> TrainError:
+    def _lock_held_error(self, operation: str) -> TrainError:
         owner = self.read()
         pid, host, began_s = (owner.get(name) for name in ("pid", "host", "began_s"))
         seen = f"a run of process {pid} on {host}" if owner else "a run of another process"

@@ -161,7 +161,7 @@ class JsonLines(Writer):
             if not step and path.is_file() and path.stat().st_size:
                 free = next(n for n in itertools.count(1) if not (out / f"metrics.{n}.jsonl").exists())
                 os.replace(path, out / f"metrics.{free}.jsonl")
-            kept = _kept_records(path, step) if path.exists() else b""
+            kept = _records_up_to(path, step) if path.exists() else b""
             part = path.with_name(f"{NAME}.part")
             part.write_bytes(kept)
             os.replace(part, path)
@@ -182,7 +182,7 @@ class JsonLines(Writer):
                 file.close()
 
 
-def _kept_records(path: Path, step: int) -> bytes:
+def _records_up_to(path: Path, step: int) -> bytes:
     """Return the records up to a step. The last ones may be damaged by a kill or a power failure."""
     lines = path.read_bytes().split(b"\n")
     steps = [_step(line) for line in lines]

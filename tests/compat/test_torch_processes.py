@@ -10,7 +10,7 @@ import pytest
 
 import sbpjax as flow
 from sbpjax._core.runtime import processes
-from sbpjax._core.tensor.handle.device import number_here
+from sbpjax._core.tensor.handle.device import local_device_number
 from sbpjax.errors import PlacementError
 
 
@@ -49,8 +49,8 @@ def test_a_number_names_an_accelerator(torch):
 
 def test_numbers_of_devices_are_those_of_the_machine(monkeypatch):
     monkeypatch.setattr(processes.current(), "local_rank", 1)
-    assert [number_here(i, 1) for i in range(3)] == [0, 0, 2]  # of one device, which is number 1
-    assert [number_here(i, 2) for i in range(5)] == [0, 1, 0, 1, 4]
+    assert [local_device_number(i, 1) for i in range(3)] == [0, 0, 2]  # of one device, which is number 1
+    assert [local_device_number(i, 2) for i in range(5)] == [0, 1, 0, 1, 4]
 
 
 def test_names_of_gpus_can_mean_cpus():

@@ -53,9 +53,9 @@ def test_the_least_recently_used_leave():
     plan = given(slots, np.array([5, 6, 5]), 3, writes=False)
     assert sorted(plan.save_rows.tolist()) == [2, 4] and sorted(plan.load_rows.tolist()) == [5, 6]
     assert plan.slots[0] == plan.slots[2]
-    slots.saved()
+    slots.mark_saved()
     assert len(given(slots, np.array([7, 8]), 4, writes=False).save_rows) == 0
-    assert len(slots.changed()[0]) == 0
+    assert len(slots.changed_rows()[0]) == 0
 
 
 def test_more_different_keys_than_slots():

@@ -206,7 +206,7 @@ def test_an_exchange_of_two_axes_takes_the_cheapest_set_of_nodes(seed):
     best = min(total_us(problem, assignment(pairs)) for pairs in itertools.product(*every))
     found = exchange(problem, assignment(now), 0, 1)
     assert total_us(problem, found) == pytest.approx(best, rel=1e-9)
-    assert all(found.chosen(n, axes) in every[n] for n in nodes)
+    assert all(found.strategies_of(n, axes) in every[n] for n in nodes)
 
 
 def test_a_part_that_lies_the_wrong_way_round_is_exchanged(monkeypatch):

@@ -100,7 +100,7 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
     results_of = [y for _, y in pairs]
     others = [x for x in range(first, len(operands)) if x not in own]
 
-    def iteration(state, slices):
+    def run_iteration(state, slices):
         k, carried, stacks, made = state
         before = jnp.clip(k - step, 0, iterations - 1)  # the first iteration writes back its own slice
         stacks = [_write(stack, before, x) for stack, x in zip(stacks, made, strict=True)]
@@ -115,7 +115,7 @@ def _scan(eqn, operands: list, pairs: list[tuple[int, int]]) -> list:
         stacks = [operands[x] for x in own]
         start = (jnp.int32(begin), operands[consts:first], stacks, [_read(s, jnp.int32(begin)) for s in stacks])
         (_, last, stacks, made), kept = jax.lax.scan(
-            iteration,
+            run_iteration,
             start,
             [operands[x] for x in others],
             length=iterations,

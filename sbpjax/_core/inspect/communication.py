@@ -104,7 +104,7 @@ class Communication(Explanation):
         self._root = "" if f"{root}.0" in self.names.modules else f"{root}."
         self.layers = LoopedLayers({x.name: x.members for x in self.problem.inputs if x.members})
         moves = Moves(program.plan, self.names, prices, values, self.axes, self.axis_names, self.layers)
-        self.moves = moves.found()
+        self.moves = moves.find_moves()
         self.traffic: Traffic | None = traffic_of(program) if check else None
         self.platform = program.placement.type
         self.launches = planned_launches(program.plan, program.placement)

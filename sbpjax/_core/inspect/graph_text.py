@@ -245,7 +245,7 @@ class Debug:
         """Set the options of `GraphModule.debug`."""
         self.modules[name] = level if _is_printing_rank(ranks) else -1
 
-    def traced(self, graph: Any, program: Any) -> None:
+    def print_trace(self, graph: Any, program: Any) -> None:
         """Print the results of a trace and a plan."""
         seconds = program.seconds
         if self.level >= 0:
@@ -287,7 +287,7 @@ class Debug:
             way = "backward " if is_backward(eqn) else ""
             print(f"[{graph.name}] (OP:{path}:{way}{eqn.primitive.name}) {shapes}{signature}{line}")
 
-    def compiled(self, graph: Any, program: Any) -> None:
+    def print_compile_time(self, graph: Any, program: Any) -> None:
         """Print the time of a compilation."""
         if self.level >= 0:
             print(f"[{graph.name}] compiled in {program.seconds['compile']:.3f} s")

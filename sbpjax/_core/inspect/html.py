@@ -124,11 +124,11 @@ def _is_inside(path: str, module: str) -> bool:
 def _fold_equal(path: str, texts: Mapping[str, str]) -> Iterable[str]:
     """Yield the folds of a module's children; neighbours with numbers for names that are otherwise equal are one."""
 
-    def unnamed(name: str) -> str:
+    def without_number(name: str) -> str:
         own = escape(f"{path}.{name}")
         return texts[name].replace(f"{own}.", "*.").replace(f"{own}<", "*<") if name.isdigit() else name
 
-    for same, names in groupby(texts, unnamed):
+    for same, names in groupby(texts, without_number):
         first, *more = names
         if more:
             own = escape(f"{path}.{first}–{more[-1]}")

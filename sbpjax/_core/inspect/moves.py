@@ -142,7 +142,7 @@ class Moves:
         self._expert_modules: set[str] = set()
         self._note_modules(plan, "")
 
-    def found(self) -> list[Move]:
+    def find_moves(self) -> list[Move]:
         """Return every conversion: those between equations in program order, then those inside equations."""
         return [*self._moves_between_equations(), *self._inside(self._plan, 1, "")]
 

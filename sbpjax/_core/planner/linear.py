@@ -65,7 +65,7 @@ def solve_axis(problem: Problem, assignment: Assignment, axis: int, start: Basis
     axes = tuple(sorted({*assignment.axes, axis}))
     options = []
     for node in range(len(problem.graph.nodes)):
-        every = [assignment.chosen(node, axes, axis, s) for s in problem.strategies(node, axis)]
+        every = [assignment.strategies_of(node, axes, axis, s) for s in problem.strategies(node, axis)]
         # Legal given the strategies on the other axes: nested splits of one dim must divide together.
         options.append([c for c in every if problem.legal(node, c, axes)] or every[-1:])
     at = axes.index(axis)
@@ -79,7 +79,7 @@ def exchange(problem: Problem, assignment: Assignment, first: int, second: int) 
     other = {first: second, second: first}
     options = []
     for node in range(len(problem.graph.nodes)):
-        stays = assignment.chosen(node, axes)
+        stays = assignment.strategies_of(node, axes)
         exchanged = tuple(assignment.strategies[other.get(a, a)][node] for a in axes)
         offered = all(exchanged[axes.index(a)] in problem.strategies(node, a) for a in other)
         may = exchanged != stays and offered and problem.legal(node, exchanged, axes)

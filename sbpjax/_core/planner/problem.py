@@ -89,7 +89,7 @@ class Problem:
         """Return the time of one member of a node under strategies chosen for ``axes``."""
         group = self.graph.nodes[node]
         if group.form < 0:
-            return self._held_us(group, chosen, axes)
+            return self._stack_tie_break_us(group, chosen, axes)
         eqn = self.graph.forms.examples[group.form]
         work = self._work.get(group.form)
         if work is None:
@@ -156,7 +156,7 @@ class Problem:
         found = self._stored_operands.get(node, ())
         return self.model.memory_us(sum(t.bytes(chosen, self._sizes(axes)) for t in found)) if found else 0.0
 
-    def _held_us(self, group: Group, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
+    def _stack_tie_break_us(self, group: Group, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> float:
         """Return the tie-break between layouts of a loop's stacks: the bytes of one device."""
         # A stack that is gathered before its loop, or reduced after it, moves as much as its slices do inside.
         if group.port not in ("sliced", "stacked"):
@@ -295,7 +295,7 @@ class Assignment:
         """The decided axes, outer first."""
         return tuple(sorted(self.strategies))
 
-    def chosen(
+    def strategies_of(
         self, node: int, axes: tuple[int, ...], axis: int | None = None, strategy: Strategy | None = None
     ) -> tuple:
         """Return the strategies of a node on ``axes``, with ``strategy`` in the place of ``axis``."""
@@ -305,7 +305,7 @@ class Assignment:
         """Return the nd-sbp at one end of a value."""
         if isinstance(end, Fixed):
             return tuple(end.codes[a] for a in axes)
-        return codes_of(self.chosen(end[0], axes), end[1], outgoing)
+        return codes_of(self.strategies_of(end[0], axes), end[1], outgoing)
 
 
 def codes_of(chosen: tuple[Strategy, ...], position: int, outgoing: bool) -> Codes:
@@ -318,7 +318,7 @@ def total_us(problem: Problem, assignment: Assignment) -> float:
     axes = assignment.axes
     total = sum(map(problem.launch_us, combined_launches(problem, assignment)))
     for node, group in enumerate(problem.graph.nodes):
-        total += group.count * problem.node_us(node, assignment.chosen(node, axes), axes)
+        total += group.count * problem.node_us(node, assignment.strategies_of(node, axes), axes)
     for value, source, target, count in _paid_conversions(problem, assignment):
         total += count * problem.conversion(value, axes, source, target)[0]
     if problem.model.memory_us_per_byte:

@@ -326,7 +326,7 @@ def _strategies(problem: Problem, assignment: Assignment, region: Region) -> tup
             bodies[i] = made[id(child)]
             inner += bodies[i].inner_bytes * child.iterations
         else:
-            chosen = assignment.chosen(child, axes)
+            chosen = assignment.strategies_of(child, axes)
             strategies.append(chosen)
             inner += problem.inner_bytes(child, chosen, axes)
     return strategies, bodies, inner

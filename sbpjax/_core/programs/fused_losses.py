@@ -278,11 +278,7 @@ def _replace_match(program: _Program, found: _Match, constants: dict) -> tuple[l
     eqns, now = program.eqns, {}
     positions = [i for i in (found.forward, found.backward) if i is not None]
     moved: list[int] = []
-    if (
-        found.forward is not None
-        and found.backward is not None
-        and _can_compute_together(eqns, found.forward, found.backward)
-    ):
+    if found.forward is not None and found.backward is not None and _can_fuse(eqns, found.forward, found.backward):
         ct = eqns[found.backward].invars[2]
         moved = program.needed_for(ct, found.forward)
         if ct not in (program.depending_on(found.forward) if not isinstance(ct, Literal) else ()) and not any(
@@ -316,7 +312,7 @@ def _replace_match(program: _Program, found: _Match, constants: dict) -> tuple[l
     return live_equations(kept, outvars), outvars
 
 
-def _can_compute_together(eqns: list, forward: int, backward: int) -> bool:
+def _can_fuse(eqns: list, forward: int, backward: int) -> bool:
     """Return whether losses and a gradient may be results of one equation, in the losses' place."""
     # The gradient may belong to other losses of these logits, which nothing reads: with another label smoothing, or
     # computed earlier, so that its readers come before these losses.

@@ -65,7 +65,7 @@ class RowKinds:
         if UNKNOWN in kinds:
             return [UNKNOWN] * count
         if SUM in kinds:
-            return [SUM if _stays_sum(eqn, kinds) else UNKNOWN] * count
+            return [SUM if _is_sum(eqn, kinds) else UNKNOWN] * count
         name = eqn.primitive.name
         if name in known.OWN_ROWS:
             dims = {k for k in kinds if isinstance(k, int)}
@@ -79,7 +79,7 @@ class RowKinds:
         return [UNKNOWN if found is None else found] * count
 
 
-def _stays_sum(eqn, kinds: list) -> bool:
+def _is_sum(eqn, kinds: list) -> bool:
     name = eqn.primitive.name
     if name in known.LINEAR_IN_SUMS:
         return True

@@ -192,7 +192,7 @@ class _Run:
         scanned = [self._stack(variables[::order]) for variables in loop.own]
         shared = [self._value(v) for v in loop.shared]
         eqns = self.program.eqns[loop.start : loop.start + loop.period]
-        starts, kept = self._kept(loop)
+        starts, kept = self._stacked_outputs(loop)
 
         def iteration(carry, own):
             made: dict = {}
@@ -220,7 +220,7 @@ class _Run:
             if producer in finals:
                 self.env[variables[-1]] = finals[producer]
 
-    def _kept(self, loop: LayerLoop) -> tuple[list, list]:
+    def _stacked_outputs(self, loop: LayerLoop) -> tuple[list, list]:
         """Return the stacked outputs of a loop: carried values at the start of iterations, by number, and results."""
         # The carry out of layer k is the carry into layer k + 1. Where a later loop, such as a backward that
         # recomputes, reads the stack of carries at the start, that one is kept, not the one shifted by a place.

@@ -277,7 +277,7 @@ class Processes(World):
     def read_post(self, key, rank, deadline):
         operation = f"waiting for {key}"
         while True:
-            ended = self.ended(rank)  # looked up first: its posts before its end are there then
+            ended = self.has_ended(rank)  # looked up first: its posts before its end are there then
             try:
                 return self.store.wait(f"{POSTS}/{key}", _SLICE_MS)
             except jax.errors.JaxRuntimeError as error:
@@ -294,7 +294,7 @@ class Processes(World):
         with contextlib.suppress(jax.errors.JaxRuntimeError):  # the coordinator is gone
             self.store.drop(f"{POSTS}/{key}")
 
-    def ended(self, rank: int) -> bool:
+    def has_ended(self, rank: int) -> bool:
         """Return whether a rank has come to the end of its program, and so will not come to any meeting."""
         return self._has_key(f"{ENDED}/{rank}")
 
@@ -350,7 +350,7 @@ class Processes(World):
             collective_trace.raise_difference()
             if self.failure is not None:
                 raise lost_rank_error(operation, [], members, self.failure)
-            if self.ended(rank) and not self._has_key(key):
+            if self.has_ended(rank) and not self._has_key(key):
                 raise lost_rank_error(operation, [rank], members, f"rank {rank} {AT_ITS_END}")
             if time.monotonic() > deadline:
                 # In a large group the first member looks for all, and the others for it.

@@ -152,22 +152,22 @@ class EscapedTensors:
 
     def left(self) -> list[Tensor]:
         """Return the tensors over tracers that live on; they are off the tape, which would hold all others too."""
-        found = self._living()
+        found = self._live_tensors()
         self._recorded = {id(t) for t in found if t.requires_grad}
         leave_tape(found)
         del found
-        found = self._living()
+        found = self._live_tensors()
         if found and any(self.place_of(t) is None for t in found):
             del found
             gc.collect()  # objects in a circle of references are gone too
-            found = self._living()
+            found = self._live_tensors()
         return found
 
     def is_recorded(self, tensor: Tensor) -> bool:
         """Return whether a tensor of `left` was on the tape."""
         return id(tensor) in self._recorded
 
-    def _living(self) -> list[Tensor]:
+    def _live_tensors(self) -> list[Tensor]:
         tensors = [ref() for ref in self._made]
         return [t for t in tensors if t is not None and is_traced(t)]
 

@@ -61,7 +61,7 @@ class OutsideWrites:
             for ref, saved in self._written.values():
                 saved.put_back(ref())
 
-    def written(self) -> list[tuple[Tensor, Snapshot]]:
+    def written_tensors(self) -> list[tuple[Tensor, Snapshot]]:
         """Return the written tensors that still live, with their former contents."""
         found = [(ref(), saved) for ref, saved in self._written.values()]
         return [(x, saved) for x, saved in found if x is not None]
@@ -94,7 +94,7 @@ class OutsideWrites:
             raise self._unnamed_error(operation, "it writes an alias of a tensor that is not in its state")
 
     def _unreturned_tensors(self, returned: Collection[int]) -> list[Tensor]:
-        return [x for x, _ in self.written() if id(x) not in returned]
+        return [x for x, _ in self.written_tensors() if id(x) not in returned]
 
     def _is_shown(self) -> bool:
         """Return whether a live view shows the storage of a written tensor that is gone."""

@@ -88,12 +88,12 @@ class TracedStep(Traced):
                 self._reset_last_trace()
                 mode.inline = True
                 self._trace(operation)
-                self._resolve_kept()
+                self._resolve_stored()
                 self._reset_last_trace()
                 mode.inline = False
                 self._trace(operation)
             kept.undo(self._foreign)
-            self.left = self._resolve_kept()
+            self.left = self._resolve_stored()
         except Recaptured:
             raise
         except BaseException:
@@ -120,7 +120,7 @@ class TracedStep(Traced):
         )
 
     def _check(self, writes: OutsideWrites, operation: str) -> None:
-        stored = [x for x, _ in writes.written() if kept_as(x) == "output"]
+        stored = [x for x, _ in writes.written_tensors() if kept_as(x) == "output"]
         if stored:
             self._promote_to_state(stored)
         take = getattr(self._fn, "take", None)
@@ -158,7 +158,7 @@ class TracedStep(Traced):
             self._kept.restore()
             self._kept.undo([*self._left, *self._foreign])
 
-    def _resolve_kept(self) -> list[Output]:
+    def _resolve_stored(self) -> list[Output]:
         """Return the tensors that the runs store, after those that are the same in all of them got their values."""
         read = [t for t in self.captured if kept_as(t) == "output"]
         if read:

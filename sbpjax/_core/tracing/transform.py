@@ -191,7 +191,7 @@ class Trace:
     def _writes(self, operation: str, outside: OutsideWrites) -> list:
         """Return the new values of the tensors that were written, and note which they are."""
         self.written, arrays = [], []
-        for x, saved in outside.written():
+        for x, saved in outside.written_tensors():
             if x.grad is not saved.grad:
                 raise OpError(
                     operation,

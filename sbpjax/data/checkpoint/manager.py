@@ -144,7 +144,7 @@ class Manager:
             f"restoring from {self.directory}", self.latest() if step is None else step
         )
         if step is None:
-            self._tell_of_incomplete()
+            self._log_incomplete()
         step = gathered[0]
         if step is None:
             return None
@@ -171,7 +171,7 @@ class Manager:
         self.wait()
         sys.exit(EXIT_RESTART)
 
-    def _tell_of_incomplete(self) -> None:
+    def _log_incomplete(self) -> None:
         """Log the incomplete checkpoints that are skipped."""
         for entry in sorted(self.directory.iterdir()):
             if STEP.match(entry.name) and entry.is_dir() and not (entry / CHECKSUMS).exists():

@@ -71,7 +71,9 @@ class Snapshots:
     def __init__(self, folder: Path, epoch: int, host_ranks: range) -> None:
         signing.private_folder(folder)
         self.folder, self.host_ranks = folder, host_ranks
-        held = max((_age(name)[0] + 1 for name in self._names()), default=0)  # the hosts' launchers may count anew
+        held = max(
+            (_age(name)[0] + 1 for name in self._generation_names()), default=0
+        )  # the hosts' launchers may count anew
         self.epoch = max(processes.current().exchange("counting the starts of snapshots", max(epoch, held)).values())
         self.bytes = 0
         self.failure: str | None = None
@@ -96,7 +98,7 @@ class Snapshots:
     def _prune_copies(self, name: str) -> None:
         """Remove copies of a process's pieces that are older than the latest `KEPT`."""
         rank = name.rpartition("/")[2]
-        held = [generation for generation in self._names() if (self.folder / generation / rank).exists()]
+        held = [generation for generation in self._generation_names() if (self.folder / generation / rank).exists()]
         for old in sorted(held, key=_age)[:-KEPT]:
             self._remove_piece(old, rank)
 
@@ -163,7 +165,7 @@ class Snapshots:
         try:
             values = [(number, start, np.asarray(value)) for number, start, value in parts]
             if len(self._written) == KEPT and rank == self.host_ranks[0]:
-                for other in [n for n in self._names() if int(n.rpartition(".")[2]) < self.epoch]:
+                for other in [n for n in self._generation_names() if int(n.rpartition(".")[2]) < self.epoch]:
                     shutil.rmtree(self.folder / other, ignore_errors=True)
             for leftover in (partial, piece):
                 shutil.rmtree(leftover, ignore_errors=True)
@@ -209,7 +211,7 @@ class Snapshots:
         self.wait()
         if self._transfer is not None:
             self._fetch_lost(before)
-        mine = {name: contents for name in self._names() if (contents := self._open(name)) is not None}
+        mine = {name: contents for name in self._generation_names() if (contents := self._open(name)) is not None}
         gathered = processes.current().exchange("looking for snapshots", sorted(mine))
         common = set.intersection(*map(set, gathered.values()))
         names = [name for name in common if before is None or _age(name)[1] < before]
@@ -221,7 +223,7 @@ class Snapshots:
     def _fetch_lost(self, before: int | None) -> None:
         """Send the pieces of the freshest generation to the processes that lost theirs; all processes call it."""
         world = processes.current()
-        mine = {name: [int(piece.name) for piece in self._pieces(name)] for name in self._names()}
+        mine = {name: [int(piece.name) for piece in self._pieces(name)] for name in self._generation_names()}
         held = world.exchange("looking for lost snapshots", mine)
         names = {name for names in held.values() for name in names}
         for name in sorted(names, key=_age, reverse=True):  # as `latest` chooses
@@ -245,7 +247,7 @@ class Snapshots:
         found = [path for path in (self.folder / name).glob("?????") if path.name.isdecimal()]
         return sorted(found, key=lambda path: (int(path.name) not in self.host_ranks, path.name))
 
-    def _names(self) -> list[str]:
+    def _generation_names(self) -> list[str]:
         return [path.name for path in self.folder.iterdir() if GENERATION.match(path.name)]
 
     def _open(self, name: str) -> _Pieces | None:

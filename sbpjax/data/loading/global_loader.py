@@ -34,7 +34,7 @@ _MANY_DIMS = 64
 
 
 @functools.lru_cache(maxsize=64)
-def rows_here(placement: Any, codes: frozenset[tuple[int, ...]], batch: int) -> tuple[int, ...]:
+def local_samples(placement: Any, codes: frozenset[tuple[int, ...]], batch: int) -> tuple[int, ...]:
     """Return the samples of a batch that this process's devices hold, in order.
 
     Args:
@@ -84,7 +84,7 @@ class _Part(Sampler):
     def _parts(self, batches: Iterator[list[int]]) -> Iterator[list[int]]:
         for batch in batches:
             self.sizes.append(len(batch))
-            yield [batch[i] for i in rows_here(self.placement, self.codes, len(batch))]
+            yield [batch[i] for i in local_samples(self.placement, self.codes, len(batch))]
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -155,7 +155,7 @@ class GlobalLoader:
         shape = (size, *here.shape[1:])
         layout = Layout(self.placement, sbp, shape, here.dtype.np)
         _check_even(layout)
-        rows = rows_here(self.placement, self._part.codes, size)
+        rows = local_samples(self.placement, self._part.codes, size)
         array = here.numpy()
         if len(rows) == size:  # `device_put` would compare the whole batch with the other processes first
             spans = self.placement.spans_processes

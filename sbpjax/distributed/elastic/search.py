@@ -64,7 +64,7 @@ class Finder:
             found, _ = await self._join(hint, join)
             if found is not None:
                 return found, False
-        known = self._known()
+        known = self._known_hosts()
         found, lower_is_there = await self._join_any([a for node, a in known if node < self.settings.node], join)
         if found is None and not lower_is_there and looks_higher:
             found, _ = await self._join_any([a for node, a in known if node > self.settings.node], join)
@@ -75,14 +75,14 @@ class Finder:
         node = self.settings.node
         while True:
             await asyncio.sleep(random.uniform(0.5, 1.0) * BEAT * self.settings.silence_s)
-            strangers = [address for other, address in self._known() if other not in leader.peers]
+            strangers = [address for other, address in self._known_hosts() if other not in leader.peers]
             some = random.sample(strangers, min(_AT_ONCE, len(strangers))) if leader.phase == "idle" else []
-            for answer in await asyncio.gather(*map(self._ask_leader, some)):
+            for answer in await asyncio.gather(*map(self._query_leader, some)):
                 if answer is not None and leader.phase == "idle" and tuple(answer["rank"]) > leader.rank(node):
                     self.log(f"the leader at {answer['to']} is followed")
                     return answer["to"]
 
-    def _known(self) -> list[tuple[int, str]]:
+    def _known_hosts(self) -> list[tuple[int, str]]:
         """Return node and address of the other hosts, by node."""
         known = dict(self.settings.seeds) | {host.node: host.address for host in self.acceptor.epoch.hosts}
         known.pop(self.settings.node, None)
@@ -119,7 +119,7 @@ class Finder:
             return await self._join(to, join, hops - 1)
         return None, answer["t"] == "searching"
 
-    async def _ask_leader(self, address: str) -> dict[str, Any] | None:
+    async def _query_leader(self, address: str) -> dict[str, Any] | None:
         """Return the answer of the leader that an agent knows, None without one."""
         answer = await self._ask(address)
         if answer is not None and answer["t"] == "following" and answer["to"] not in (None, self.settings.address):

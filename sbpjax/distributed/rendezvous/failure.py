@@ -105,7 +105,7 @@ class FailureMonitor:
         self._over = threading.Event()
         self._seen = threading.Event()  # another one's failure was printed
         self._standing = BlockedTimer()
-        self._comparison = Comparison(world, self._tell_difference)
+        self._comparison = Comparison(world, self._report_difference)
         self._thread = threading.Thread(target=self._wait, name="sbpjax-failures", daemon=True)
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ class FailureMonitor:
         except (jax.errors.JaxRuntimeError, ForeignMessageError):
             pass  # another one was first, or the coordinator is gone; a stranger's entry is replaced
 
-    def _tell_difference(self, text: str) -> None:
+    def _report_difference(self, text: str) -> None:
         """Report a difference between ranks to all processes, this one too; the main thread may be blocked."""
         self._report(f"{_DIFFERS}{self.world.rank}): {text}")
 
@@ -143,7 +143,7 @@ class FailureMonitor:
             kind, error, trace = type(theirs), theirs.with_traceback(None), None  # its cause has the user's lines
         if isinstance(error, AgreementError) and not self.failed:
             self._differ = self.failed = True
-            self._tell_difference(str(error)[:2000])
+            self._report_difference(str(error)[:2000])
         self.report(f"failed: {type(error).__name__}: {str(error)[:2000]}")
         self._before(kind, error, trace)
 
@@ -226,7 +226,7 @@ class FailureMonitor:
 
     def _report_blocked(self) -> NoReturn:
         """Report that this rank is blocked in a program, and end."""
-        seconds, ended = processes.timeout_s(), [r for r in range(self.world.size) if self.world.ended(r)]
+        seconds, ended = processes.timeout_s(), [r for r in range(self.world.size) if self.world.has_ended(r)]
         how = f"waited {seconds:g} s for other ranks in a program, at {self._standing.line()}"
         how += "".join(f"; rank {r} {AT_ITS_END}" for r in ended)
         self.report(how)

@@ -68,14 +68,14 @@ class Server:
         Raises:
             DistributedError: the port cannot be used.
         """
-        server = self._listening(host, port)
+        server = self._listen(host, port)
         with contextlib.closing(server), self._selector:
             self._selector.register(server, selectors.EVENT_READ, None)
             answer = None
             while len(self.present) < self.mine["size"] and answer is None:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    answer = self._missing(timeout_s)
+                    answer = self._missing_ranks_answer(timeout_s)
                     break
                 for key, _ in self._selector.select(min(left, 1.0)):
                     answer = answer or (self._accept(server) if key.data is None else self._receive_from(key.data))
@@ -88,7 +88,7 @@ class Server:
             self._answer(answer)
         return answer
 
-    def _listening(self, host: str, port: int) -> socket.socket:
+    def _listen(self, host: str, port: int) -> socket.socket:
         bind = bind_address(host)
         server = socket.socket(socket.AF_INET6 if ":" in bind else socket.AF_INET, socket.SOCK_STREAM)
         server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -176,7 +176,7 @@ class Server:
 
     # -- answers -------------------------------------------------------------------------------------------------------
 
-    def _missing(self, timeout_s: float) -> dict:
+    def _missing_ranks_answer(self, timeout_s: float) -> dict:
         size = self.mine["size"]
         ranks = sorted(set(range(size)) - set(self.present))
         here = f"here are {ranks_text(sorted(self.present))}"

@@ -97,7 +97,7 @@ class Sharding:
         inputs = {i: x for i, x in enumerate(problem.inputs) if x.shape}
         every = problem.activations()
         self._check({x.kind: [] for x in inputs.values()} | _names(inputs.values(), every))
-        pins = {i: x.held(c) for i, x in inputs.items() if (c := self._layout_for_input(x)) is not None}
+        pins = {i: x.input_codes(c) for i, x in inputs.items() if (c := self._layout_for_input(x)) is not None}
         marks = {a: c for n, a in every.items() if (c := self.find("activation", n)) is not None}
         for label, shape, codes in (
             *((inputs[i].name, inputs[i].tensor_shape, inputs[i].user_codes(c)) for i, c in pins.items()),

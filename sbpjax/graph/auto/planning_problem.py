@@ -77,7 +77,7 @@ class Input:
         """Return the nd-sbp of the user's tensor from that of the input."""
         return algebra.shift_splits(codes, -1) if self.members else codes
 
-    def held(self, codes: Codes) -> Codes:
+    def input_codes(self, codes: Codes) -> Codes:
         """Return the nd-sbp of the input from that of the user's tensor."""
         return algebra.shift_splits(codes, 1) if self.members else codes
 

@@ -53,7 +53,7 @@ class _Row(Graph):
             out.backward(out.detach())
         return out if start.grad is None else (out, start.grad)
 
-    def planned(self, x: Any) -> tuple[Any, Any, State]:
+    def plan_program(self, x: Any) -> tuple[Any, Any, State]:
         """Return the planned program for an argument, a function that applies its layouts, and the state."""
         state, call = State(owners_of(self)), Call((as_tensor(x),), {})
         options = options_of(self, state)
@@ -112,7 +112,7 @@ def lay_out(modules: Sequence, place: Placement, example: Any, cost: str | CostM
         A tensor without data like the result of the last module: the next stage's example.
     """
     row = _Row(modules, place, cost)
-    program, stand_ins, state = row.planned(example)
+    program, stand_ins, state = row.plan_program(example)
     if program.plan is not None:
         program.lay_out(stand_ins, state)
     return _result(program)
@@ -161,7 +161,7 @@ def _kind(place: Placement) -> str:
 
 def _planned_us(row: _Row, spec: TensorSpec) -> tuple[float, TensorSpec, CostModel]:
     """Return the modelled time of a row, its result, and the prices."""
-    program, _, _ = row.planned(spec)
+    program, _, _ = row.plan_program(spec)
     cost = program.options.cost
     if program.plan is not None:
         return program.plan.modelled_us, _result(program), cost

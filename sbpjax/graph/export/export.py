@@ -331,7 +331,7 @@ def _write(
         for name, form in others.items():
             (made / name).write_bytes(form)
         content["other_forms"] = {name: hashlib.sha256(form).hexdigest() for name, form in others.items()}
-        text = manifest.written(content)
+        text = manifest.encode_manifest(content)
         (made / manifest.MANIFEST).write_bytes(text)
         if key is not None:
             (made / manifest.SIGNATURE).write_bytes(file_reader.signature(key, text))

@@ -161,7 +161,7 @@ def restore_array(array: np.ndarray, dtype: np.dtype, stored_as: str | None) -> 
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
-def written(content: dict) -> bytes:
+def encode_manifest(content: dict) -> bytes:
     """Return the bytes of a manifest."""
     return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 

@@ -258,7 +258,7 @@ class Driver:
         return nan_error(f"stage {stages.index(place) if place in stages else repr(place)}, {label}", error)
 
     def _take_parcels(self, body: Body, work: int, own: dict) -> list:
-        return [(parcel, parcel.taken(own)) for parcel in self.courier.parcels(body.sends[work])]
+        return [(parcel, parcel.arrays_to_send(own)) for parcel in self.courier.parcels(body.sends[work])]
 
     def _begin_inputs(self, body: Body, env: dict) -> tuple[list[dict], list[list]]:
         """Return the known inputs of each micro-batch, and per task its arguments, with holes for varying ones."""

@@ -108,7 +108,7 @@ class P2PTransfer:
         """Move values of ``env``, and put the arriving ones into it, maybe as `PendingReceive`."""
         if sends:
             for parcel in self.parcels(sends):
-                self.move(parcel, parcel.taken(env), env)
+                self.move(parcel, parcel.arrays_to_send(env), env)
 
     def move(self, parcel, arrays: list, env: dict) -> None:
         """Move the values that a parcel took, and put the arriving ones into ``env``."""
@@ -197,7 +197,7 @@ class Parcel:
         self._sends = owns_device(pairs[0][0].placement)
         self.arrived = arrived if owns_device(pairs[0][1].placement) else []
 
-    def taken(self, env: dict) -> list:
+    def arrays_to_send(self, env: dict) -> list:
         """Return the arrays to send; None for each on a process that only receives."""
         if not self._sends:
             return [None] * len(self.values)

@@ -232,7 +232,7 @@ class PipelinedProgram:
             if not driver.courier.far:
                 raise
             raise processes.lost_rank_error(
-                self.operation, [], range(processes.current().size), _what_failed(error)
+                self.operation, [], range(processes.current().size), _find_failure(error)
             ) from None
         return self.outputs.rebuilt([driver.out(v, env) for v in self._outs[count:]], state)
 
@@ -272,7 +272,7 @@ class PipelinedProgram:
         return found
 
 
-def _what_failed(error: Exception) -> str:
+def _find_failure(error: Exception) -> str:
     """Return the report of another process, or after a while the effect of its absence on a transfer."""
     end = time.monotonic() + _REPORT_S
     while processes.current().failure is None and time.monotonic() < end:

@@ -223,7 +223,7 @@ class Program:
             with show_phase(self.operation, "compiling"):
                 compiled = compile_cached(lowered)
             if here:
-                sizes.check_compiled(self.operation, compiled, self._ranks_here())
+                sizes.check_compiled(self.operation, compiled, self._num_local_ranks())
             self._compiled = compiled
             if to_run and spans:
                 multi_host.rendezvous(self.operation, self.placement.devices)  # some may have compiled longer
@@ -234,7 +234,7 @@ class Program:
                 self._no_seed = multi_host.put_replicated(NO_SEED, self._where(0))
         return self._compiled
 
-    def _ranks_here(self) -> int:
+    def _num_local_ranks(self) -> int:
         """Return on how many devices this process runs the program."""
         if self.placement is None:
             return 1

@@ -97,7 +97,7 @@ class StateSlot:
         if self.own:
             return plan.add(tensors[0], place, self.layout)
         stack = StackedParameters(None, self.layout, (stacked_parameters_of(tensors[0]) or self._stored).ndim)
-        known = stack.planned(tensors)
+        known = stack.plan_assignments(tensors)
         if known is None:
             return False
         plan.late.append((stack, "array", place))

@@ -187,12 +187,12 @@ class _StoredDivided:
         # last. Pinned as it is stored, or the planner would move one gather before all barriers.
         return self._cached(stretch, lambda: _pin_layout(jax.lax.optimization_barrier(self.leaf), self.layout))
 
-    def divided(self):
+    def divided_value(self):
         """Return the divided value, for a loop that gathers a part of it in every iteration."""
         if self._eqn is None:
             return self.leaf
         return self._cached(
-            "divided", lambda: _pin_layout(bind(self._eqn, [x.divided() for x in self._operands])[0], self.layout)
+            "divided", lambda: _pin_layout(bind(self._eqn, [x.divided_value() for x in self._operands])[0], self.layout)
         )
 
     def _cached(self, key, make: Callable):
@@ -286,7 +286,7 @@ def _scan(eqn, held: list, stretch: int | None) -> list:
         # A carry is written in every iteration, and is whole.
         if isinstance(x, _StoredDivided) and x.layout is not None and not consts <= i < consts + carry:
             inside[i] = x.layout if i < consts else _slice(x.layout)
-            operands.append(x.divided())
+            operands.append(x.divided_value())
         else:
             operands.append(x.value(stretch) if isinstance(x, _StoredDivided) else x)
     inside = {i: layout for i, layout in inside.items() if layout is not None}

@@ -93,7 +93,7 @@ class Bert(nn.Module):
             x = block(x, mask)
         return x
 
-    def pooled(self, x: flow.Tensor) -> flow.Tensor:
+    def pool(self, x: flow.Tensor) -> flow.Tensor:
         """Return the vector `(B, D)` of sequences: of their first token's, `x` `(B, T, D)`."""
         return self.pooler(x[:, 0]).tanh()
 
@@ -155,7 +155,7 @@ class BertForPreTraining(Bert):
             ``(B, T, V)``, and ``(B, 2)``: class 0 is that the second sentence follows.
         """
         x = self.encode(input_ids, token_type_ids, attention_mask)
-        return self.masked(x, self.embeddings.token.weight), self.follows(self.pooled(x))
+        return self.masked(x, self.embeddings.token.weight), self.follows(self.pool(x))
 
     def loss(
         self,
@@ -206,7 +206,7 @@ class BertForSequenceClassification(Bert):
         attention_mask: flow.Tensor | None = None,
     ) -> flow.Tensor:
         """Return the logits `(B, num_labels)`; see `BertForPreTraining.forward`."""
-        return self.classifier(self.drop(self.pooled(self.encode(input_ids, token_type_ids, attention_mask))))
+        return self.classifier(self.drop(self.pool(self.encode(input_ids, token_type_ids, attention_mask))))
 
     def loss(
         self,

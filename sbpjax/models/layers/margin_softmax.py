@@ -145,7 +145,7 @@ class PartialMarginSoftmax(_Margin):
         self.weight = nn.Parameter(flow.empty(blocks, classes // blocks, dim))
         nn.init.normal_(self.weight, std=0.01)
 
-    def drawn(self, labels: flow.Tensor) -> flow.Tensor:
+    def draw_rows(self, labels: flow.Tensor) -> flow.Tensor:
         """Return the rows that a step takes of each block, `(blocks, sample / blocks)`, those of the labels first.
 
         Args:
@@ -172,7 +172,7 @@ class PartialMarginSoftmax(_Margin):
             A number, float32.
         """
         blocks, size, dim = self.weight.shape
-        rows = self.drawn(labels)  # (G, S)
+        rows = self.draw_rows(labels)  # (G, S)
         weight = F.embedding(rows.transpose(0, 1), self.weight, sparse=True)  # (S, G, D)
         weight = F.normalize(weight.transpose(0, 1).reshape(self.sample, dim))
         number = (rows + (self._numbers(blocks) * size).unsqueeze(1)).reshape(-1)  # (G S)

@@ -75,10 +75,10 @@ def _llama3(own: np.ndarray, divided: np.ndarray, scaling: Mapping[str, Any]) ->
 def _yarn(own: np.ndarray, divided: np.ndarray, head_dim: int, theta: float, scaling: Mapping[str, Any]) -> np.ndarray:
     context = scaling["original_max_position_embeddings"]
 
-    def pair_that_turns(times: float) -> float:
+    def pair_of_rotations(times: float) -> float:
         return head_dim * math.log(context / (times * 2 * math.pi)) / (2 * math.log(theta))
 
-    first, last = pair_that_turns(scaling.get("beta_fast", 32)), pair_that_turns(scaling.get("beta_slow", 1))
+    first, last = pair_of_rotations(scaling.get("beta_fast", 32)), pair_of_rotations(scaling.get("beta_slow", 1))
     if scaling.get("truncate", True):
         first, last = math.floor(first), math.ceil(last)
     first, last = max(first, 0), min(last, head_dim - 1)

@@ -260,9 +260,9 @@ class LRScheduler:
         """Return the position of the schedule, and its options; functions are left out."""
         if not self._given_by_group():
             self._take_new_groups()  # a state has one base rate for each group of the optimizer
-        return {name: copy.deepcopy(getattr(self, name)) for name in self._saved()}
+        return {name: copy.deepcopy(getattr(self, name)) for name in self._saved_names()}
 
-    def _saved(self) -> list[str]:
+    def _saved_names(self) -> list[str]:
         return [name for name in vars(self) if name not in ("optimizer", "_graph", "_applied", *self._unsaved)]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -283,8 +283,8 @@ class LRScheduler:
     def check_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Raise as `load_state_dict` would, and change nothing."""
         operation = f"{type(self).__name__}.load_state_dict"
-        missing = sorted(set(self._saved()) - set(state_dict))
-        unknown = sorted(set(state_dict) - set(self._saved()))
+        missing = sorted(set(self._saved_names()) - set(state_dict))
+        unknown = sorted(set(state_dict) - set(self._saved_names()))
         if missing or unknown:
             rule = f"missing keys {missing}, unknown keys {unknown}"
             raise OpValueError(operation, f"keys {sorted(state_dict)}", rule, f"{type(self).__name__}'s own")
@@ -294,7 +294,7 @@ class LRScheduler:
             raise OpValueError(operation, seen, rule, "make the optimizer with the groups it was saved with")
 
     def _take_state(self, state_dict: dict[str, Any]) -> None:
-        for name in self._saved():
+        for name in self._saved_names():
             setattr(self, name, copy.deepcopy(state_dict[name]))
 
     def __repr__(self) -> str:

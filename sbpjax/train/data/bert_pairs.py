@@ -121,7 +121,7 @@ class BertPretrainingDataset(Shuffled):
             first, second = second, first
         elif label:
             second = self._piece_of_another_document(document, self._body - cut, random)
-        sample = self.special.joined(first, second, self.length)
+        sample = self.special.join_sentences(first, second, self.length)
         sample["labels"] = self._mask_tokens(sample["input_ids"], len(first), len(second), random)
         return sample | {"next_sentence_label": np.int64(label)}
 

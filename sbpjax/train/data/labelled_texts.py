@@ -201,7 +201,7 @@ class LabelledTexts(Shuffled):
         return self._pad_text(self.index(number), self.length)
 
     def _pad_text(self, row: int, width: int) -> dict[str, Any]:
-        return self.special.joined(*self._texts[row], width) | {"labels": self.labels[row]}
+        return self.special.join_sentences(*self._texts[row], width) | {"labels": self.labels[row]}
 
 
 def _fit_texts(first: np.ndarray, second: np.ndarray | None, room: int) -> tuple[np.ndarray, np.ndarray | None]:

@@ -53,7 +53,7 @@ class SpecialTokens(NamedTuple):
         mask = found["[MASK]"]
         return cls(found["[PAD]"], found["[CLS]"], found["[SEP]"], -1 if mask is None else mask)
 
-    def joined(self, first: Any, second: Any, width: int) -> dict[str, Any]:
+    def join_sentences(self, first: Any, second: Any, width: int) -> dict[str, Any]:
         """Return a sentence, or two, as an input of equal length.
 
         Args:

@@ -14,7 +14,7 @@ import sbpjax as flow
 from sbpjax import nn
 from sbpjax.models.weights import Part
 
-from .blocks import ChannelNorm, DropPath, ImageConfig, ImageModel, PooledHead, rising, truncated_weights
+from .blocks import ChannelNorm, DropPath, ImageConfig, ImageModel, PooledHead, drop_path_rates, truncated_weights
 from .registry import register_model
 
 EPS = 1e-6
@@ -147,7 +147,7 @@ class ConvNeXt(ImageModel):
         self.config = config
         first = config.widths[0]
         self.stem = nn.Sequential(nn.Conv2d(config.in_chans, first, 4, 4), ChannelNorm(first, eps=EPS))
-        rates = rising(config.drop_path_rate, config.depths)
+        rates = drop_path_rates(config.drop_path_rate, config.depths)
         self.stages = nn.Sequential(*[ConvStage(config, i, stage) for i, stage in enumerate(rates)])
         self.num_features, self.channels = config.widths[-1], config.widths
         self.strides = tuple(4 * 2**i for i in range(len(config.depths)))

@@ -24,8 +24,8 @@ from .blocks import (
     SameConv2d,
     SqueezeExcite,
     divisible,
+    drop_path_rates,
     kaiming_convolutions,
-    rising,
 )
 from .registry import register_model
 
@@ -141,7 +141,7 @@ def inverted_stages(
         inputs: channels of the first one's input.
         drop_path_rate: of the last block; those before it have less.
     """
-    for stage, rates in zip(stages, rising(drop_path_rate, [s.repeats for s in stages]), strict=True):
+    for stage, rates in zip(stages, drop_path_rates(drop_path_rate, [s.repeats for s in stages]), strict=True):
         row = []
         for i, rate in enumerate(rates):
             row.append(InvertedResidual(stage, style, inputs, stage.stride if i == 0 else 1, rate))

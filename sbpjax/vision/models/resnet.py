@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import sbpjax as flow
 from sbpjax import nn
 
-from .blocks import DropPath, ImageConfig, ImageModel, SqueezeExcite, divisible, kaiming_convolutions, rising
+from .blocks import DropPath, ImageConfig, ImageModel, SqueezeExcite, divisible, drop_path_rates, kaiming_convolutions
 from .registry import register_model
 
 
@@ -190,7 +190,7 @@ class ResNet(ImageModel):
         self.bn1 = nn.BatchNorm2d(stem)
         self.maxpool = nn.MaxPool2d(3, 2, padding=1)
         block, channels = self.block(), [stem]
-        for number, rates in enumerate(rising(config.drop_path_rate, config.depths)):
+        for number, rates in enumerate(drop_path_rates(config.drop_path_rate, config.depths)):
             width, stage = config.width * 2**number, []
             stride, first, further = config.steps(number)
             for i, rate in enumerate(rates):

@@ -19,8 +19,8 @@ from .blocks import (
     ImageModel,
     PooledHead,
     SqueezeExcite,
+    drop_path_rates,
     kaiming_convolutions,
-    rising,
 )
 from .registry import register_model
 
@@ -109,7 +109,7 @@ class ReXNet(ImageModel):
         self.stem = ConvNorm(config.in_chans, stem, 3, 2, act="silu")
         outputs, inputs, row = config.outputs(), stem, []
         strides = []
-        for number, rates in enumerate(rising(config.drop_path_rate, config.repeats)):
+        for number, rates in enumerate(drop_path_rates(config.drop_path_rate, config.repeats)):
             for i, rate in enumerate(rates):
                 stride, channels = config.strides[number] if i == 0 else 1, outputs[len(row)]
                 squeeze = config.squeeze if number > 1 else 0

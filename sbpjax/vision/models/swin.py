@@ -14,7 +14,7 @@ from sbpjax import nn
 from sbpjax.errors import OpValueError
 from sbpjax.nn import functional as F
 
-from .blocks import MLP, DropPath, ImageConfig, ImageModel, PooledHead, rising, truncated_weights, windows
+from .blocks import MLP, DropPath, ImageConfig, ImageModel, PooledHead, drop_path_rates, truncated_weights, windows
 from .blocks.windows import CosineWindowAttention, WindowAttention
 from .registry import register_model
 
@@ -187,7 +187,7 @@ class Swin(ImageModel):
         super().__init__()
         self.config = config
         self.patch_embed = SwinPatches(config)
-        rates = rising(config.drop_path_rate, config.depths)
+        rates = drop_path_rates(config.drop_path_rate, config.depths)
         self.layers = nn.Sequential(*[SwinStage(config, i, row) for i, row in enumerate(rates)])
         self.channels = tuple(config.width * 2**i for i in range(len(rates)))
         self.strides = tuple(config.patch_size * 2**i for i in range(len(rates)))

@@ -11,7 +11,7 @@ import sbpjax as flow
 from sbpjax._core.compiler.eager.options import QUICK, options_of
 from sbpjax._core.ops.conv import conv
 from sbpjax._core.ops.layers import norm
-from sbpjax._core.tensor.dispatch.op import Op, call_kept
+from sbpjax._core.tensor.dispatch.op import Op, call_cached
 from tests.xla_flags import USUAL
 
 X = np.random.RandomState(0).randn(2, 8, 12, 12).astype("f")
@@ -120,7 +120,7 @@ def test_an_op_takes_its_options_from_its_first_trace():
     padding.call(X)
     assert op.misses._options == QUICK and padding.misses._options is None
     assert traced == [X.shape, (1, *X.shape[1:])]
-    assert op.misses.jitted(())._jit_info.compiler_options_kvs == tuple(QUICK.items())
+    assert op.misses.jit_function(())._jit_info.compiler_options_kvs == tuple(QUICK.items())
 
 
 def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
@@ -134,7 +134,7 @@ def test_a_jit_of_the_users_takes_in_what_is_compiled_quickly():
     assert op.misses._options == QUICK
 
     def call(x):
-        return call_kept(op, [x])
+        return call_cached(op, [x])
 
     np.testing.assert_allclose(jax.grad(lambda x: call(x).sum())(X), 1 - np.tanh(X) ** 2, atol=1e-6)
     np.testing.assert_allclose(jax.vmap(call)(X), np.tanh(X), rtol=1e-6)

@@ -58,11 +58,11 @@ def test_each_tensor_may_have_its_own_sbp_and_only_needed_rows_are_read(monkeypa
         return Seen()
 
     monkeypatch.setattr(global_loader, "layout_of", here)
-    global_loader.rows_here.cache_clear()
-    assert global_loader.rows_here(placement, codes, 8) == (4, 5, 6, 7)
+    global_loader.local_samples.cache_clear()
+    assert global_loader.local_samples(placement, codes, 8) == (4, 5, 6, 7)
     part = global_loader._Part([[5, 3, 1, 0, 2, 4, 6, 7]], placement, codes)
     assert list(part) == [[2, 4, 6, 7]] and list(part.sizes) == [8]
-    global_loader.rows_here.cache_clear()
+    global_loader.local_samples.cache_clear()
 
 
 def test_a_global_loader_goes_on_where_its_state_was_taken():

@@ -75,7 +75,7 @@ at("forge the end")
 if rank == 1:
     client.key_value_set_bytes(f"{processes.ENDED}/0", b"0")
     client.key_value_set(failure._KEY, "rank 0 failed: nothing of the kind")
-    assert not w.ended(0)
+    assert not w.has_ended(0)
 at("forged")
 if rank == 0:
     time.sleep(3 * failure._LOOK_S)  # rank 1 waits meanwhile, and would give up

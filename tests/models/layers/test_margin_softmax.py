@@ -139,7 +139,7 @@ def test_a_million_classes_on_eight_devices():
 def test_a_draw_has_the_labels_and_changes_from_step_to_step():
     head = PartialMarginSoftmax(400, WIDTH, sample=80, blocks=4)
     labels = flow.tensor([5, 5, 399, 100, 101, 250])
-    draws = [head.drawn(labels).numpy() for _ in range(2)]
+    draws = [head.draw_rows(labels).numpy() for _ in range(2)]
     for rows in draws:
         assert rows.shape == (4, 20) and all(len(set(row)) == 20 for row in rows.tolist())
         assert {5} <= set(rows[0]) and {0, 1} <= set(rows[1]) and {50} <= set(rows[2]) and {99} <= set(rows[3])

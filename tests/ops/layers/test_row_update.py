@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sbpjax._core.ops.layers.row_update import NOWHERE, dense_rows, merged, merged_rows, named_rows, row_update
+from sbpjax._core.ops.layers.row_update import NOWHERE, dense_rows, merged_rows, named_rows, row_update, sum_duplicates
 
 RNG = np.random.default_rng(5)
 
@@ -18,7 +18,7 @@ def descend(numbers, grad, table):
 def test_equal_ids_become_one_with_the_sum_of_their_gradients(packed):
     ids = np.array([7, 2, 7, -1, 9, 2, 10, 7])  # of 10 rows
     rows = RNG.standard_normal((8, 3))
-    named, sums = jax.jit(lambda i, r: merged(i, r, 10, packed))(ids, rows)
+    named, sums = jax.jit(lambda i, r: sum_duplicates(i, r, 10, packed))(ids, rows)
     assert named[:3].tolist() == [2, 7, 9] and (named[3:] >= 10).all() and len(set(named.tolist())) == 8
     for place, number in enumerate((2, 7, 9)):
         np.testing.assert_allclose(sums[place], rows[ids == number].sum(0), rtol=1e-12)
@@ -26,7 +26,7 @@ def test_equal_ids_become_one_with_the_sum_of_their_gradients(packed):
 
 def test_sums_of_low_precision_are_made_in_float32():
     rows = jnp.ones((512, 1), jnp.bfloat16)
-    _, sums = merged(np.zeros(512, np.int32), rows, 4)
+    _, sums = sum_duplicates(np.zeros(512, np.int32), rows, 4)
     assert sums.dtype == jnp.bfloat16 and sums[0, 0] == 512  # bfloat16 alone stays at 256
 
 
@@ -47,7 +47,7 @@ def test_padding_and_empty_batches_name_no_row():
     table = np.ones((10, 3))
     (same,) = row_update(np.zeros(0, np.int32), np.zeros((0, 3)), (0.5,), (table,), descend)
     assert (same == table).all()
-    assert merged(np.zeros(0, np.int64), np.zeros((0, 3)), 10)[0].shape == (0,)
+    assert sum_duplicates(np.zeros(0, np.int64), np.zeros((0, 3)), 10)[0].shape == (0,)
 
 
 def test_a_step_touches_no_array_of_the_tables_shape():

@@ -39,7 +39,7 @@ def test_columns_of_glue(task, tokenizer, tmp_path):
     assert len(found) == len(TABLES[task][1])
     for sample, (first, second, label) in zip(found, TABLES[task][1], strict=True):
         pieces = [tokenizer.encode(each, add_special_tokens=False).ids for each in (first, second) if each]
-        wanted = special.joined(pieces[0], pieces[1] if second else None, 12)
+        wanted = special.join_sentences(pieces[0], pieces[1] if second else None, 12)
         assert all(np.array_equal(sample[name], wanted[name]) for name in wanted)
         assert sample["labels"] == pytest.approx(label)
     assert (found.classes == ()) == (task == "stsb")

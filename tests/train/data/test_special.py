@@ -10,10 +10,10 @@ tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not install
 
 def test_one_sentence_and_two():
     special = SpecialTokens(pad=9, begin=1, end=2)
-    one = special.joined([5, 6], None, 6)
+    one = special.join_sentences([5, 6], None, 6)
     assert one["input_ids"].tolist() == [1, 5, 6, 2, 9, 9] and one["attention_mask"].tolist() == [1, 1, 1, 1, 0, 0]
     assert one["token_type_ids"].tolist() == [0] * 6
-    two = special.joined([5], [7, 8], 8)
+    two = special.join_sentences([5], [7, 8], 8)
     assert two["input_ids"].tolist() == [1, 5, 2, 7, 8, 2, 9, 9] and two["token_type_ids"].tolist() == [
         0,
         0,
@@ -25,7 +25,7 @@ def test_one_sentence_and_two():
         0,
     ]
     assert two["attention_mask"].tolist() == [1] * 6 + [0] * 2
-    assert special.joined([5], [7, 8], 6)["attention_mask"].all()
+    assert special.join_sentences([5], [7, 8], 6)["attention_mask"].all()
 
 
 def test_of_a_tokenizer():

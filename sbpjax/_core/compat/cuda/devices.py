@@ -10,7 +10,7 @@ import jax
 
 from sbpjax._core.runtime import processes
 from sbpjax._core.tensor.handle.device import device as Device
-from sbpjax._core.tensor.handle.device import number_here
+from sbpjax._core.tensor.handle.device import local_device_number
 from sbpjax.distributed.env import devices_started
 from sbpjax.errors import NotInJaxError, PlacementError
 from sbpjax.sbp.placement import PLATFORM
@@ -131,7 +131,7 @@ def gpu(device: Any, operation: str) -> Any:
     """Return a GPU as JAX's device."""
     _raise_if_no_gpu(operation)
     found = _gpus()
-    index = number_here(_current if device is None else _index(device), len(found))
+    index = local_device_number(_current if device is None else _index(device), len(found))
     if index >= len(found):
         rule = f"GPUs have the indices 0 to {len(found) - 1}"
         raise PlacementError(f"cuda.{operation}", f"index {index}", rule, "cuda.device_count()")

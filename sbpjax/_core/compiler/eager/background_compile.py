@@ -61,7 +61,7 @@ class BackgroundCompile:
         """Compile on this thread."""
         recompile_log.set_user_line(self._line)
         try:
-            jitted = self._misses.jitted(self._structs)
+            jitted = self._misses.jit_function(self._structs)
             traced = jitted.trace(*self._structs)
             if self._at_once or not (setting.is_on() and evaluator.first_use.is_evaluated(traced.jaxpr)):
                 compile_cached(traced.lower())

@@ -86,7 +86,7 @@ class Misses:
         if self.ahead is not None:
             self.ahead.finish()
         if program is _KEPT:
-            return self.jitted(arrays)._cache_miss(*arrays)
+            return self.jit_function(arrays)._cache_miss(*arrays)
         return program(*arrays), None, True
 
     @hide_mesh
@@ -105,7 +105,7 @@ class Misses:
             return _KEPT
         return jit_without_mesh(self._op.function(), compiler_options=self._options)
 
-    def jitted(self, arrays: Sequence) -> Any:
+    def jit_function(self, arrays: Sequence) -> Any:
         """Return the ``jax.jit`` function with its options, which the first arrays, or structs, decide."""
         if self._jitted is None:
             self._options = options_of(self._op.name, self.trace(arrays)[0])

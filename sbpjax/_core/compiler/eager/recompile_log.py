@@ -109,7 +109,7 @@ class _Traced(threading.local):
 _traced = _Traced()
 
 
-def traced(op: Any, arrays: tuple) -> None:
+def note_trace(op: Any, arrays: tuple) -> None:
     """Note that an op is traced for new shapes; if a compilation follows, it is this op's."""
     _traced.op = op
     _traced.shapes = tuple([None if x is None else getattr(x, "shape", ()) for x in arrays])

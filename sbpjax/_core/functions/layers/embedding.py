@@ -16,7 +16,7 @@ from sbpjax._core.tensor.calls.bounds import check_non_negative, check_rows, che
 from sbpjax._core.tensor.dispatch.dispatch import apply, run
 from sbpjax._core.tensor.dispatch.op import op_of
 from sbpjax._core.tensor.tape.grad_mode import no_grad
-from sbpjax._core.tensor.tape.row_grad import record_lookup, wants_rows
+from sbpjax._core.tensor.tape.row_grad import has_row_gradient, record_lookup
 from sbpjax.errors import OpError, OpNotSupportedError
 
 _EMBEDDING = op_of(ops.embedding)
@@ -57,7 +57,7 @@ def embedding(
     check_rows("embedding(input, weight)", input, weight, max(weight.ndim - 2, 0))
     if max_norm is not None:
         _limit_rows(weight, input, max_norm, norm_type)
-    if not scale_grad_by_freq and wants_rows(weight, sparse):
+    if not scale_grad_by_freq and has_row_gradient(weight, sparse):
         return record_lookup(input, run(_EMBEDDING, (input, weight.detach())), weight, _natural(padding_idx, weight))
     if padding_idx is None and not scale_grad_by_freq:
         return run(_EMBEDDING, (input, weight))

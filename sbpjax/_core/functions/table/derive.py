@@ -63,7 +63,7 @@ def derive_function(row: Row, kind: str, at: Callable[[str, str], Callable | Non
     if kind == "method":
         return _with_several(derive_function(row, "function", at))
     form = Form(row, row.resolve())
-    plain = form.compiled(kind)
+    plain = form.for_kind(kind)
     if row.channels:
         where, *more = row.channels.split()
         plain = channels(where, "weight" in more, "first" not in more)(plain)
@@ -183,7 +183,7 @@ class Form:
         self.defaults = {f"_default_{p.name}": p.default for p in self.parameters if p.default is not _MISSING}
         self.takes_list = any(p.kind is p.VAR_POSITIONAL for p in op_docstring)  # ``cat(tensors)`` of ``cat(*arrays)``
 
-    def compiled(self, kind: str) -> Any:
+    def for_kind(self, kind: str) -> Any:
         """Return the function of a kind."""
         row = self.row
         writes = kind.startswith("inplace")

@@ -118,7 +118,7 @@ def sensitivity(problem: PlanningProblem, plan: Plan, name: str, sbp) -> LayoutS
     if positions:
         inputs = [problem.inputs[i] for i in positions]
         codes = problem.parse(sbp, inputs[0].tensor_shape)
-        forced = problem.plan(_given_codes(problem) | {i: x.held(codes) for i, x in zip(positions, inputs)})
+        forced = problem.plan(_given_codes(problem) | {i: x.input_codes(codes) for i, x in zip(positions, inputs)})
         names = tuple(n for x in inputs for n in x.names)
         before = tuple(x.user_codes(plan.in_codes[i]) for i, x in zip(positions, inputs))
     else:

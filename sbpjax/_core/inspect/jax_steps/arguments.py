@@ -163,16 +163,18 @@ class Signature:
             OpValueError: another structure, shape, dtype or constant.
         """
         if found.structure != self._first.structure:
-            raise self._changed(f"arguments of the structure {_short(found.structure)}", _short(self._first.structure))
+            raise self._form_error(
+                f"arguments of the structure {_short(found.structure)}", _short(self._first.structure)
+            )
         for i, value in found.constants.items():
             if i not in self._first.constants or not _equal(value, self._first.constants[i]):
-                raise self._changed(f"the constant {value!r}", repr(self._first.constants.get(i, "an array")))
+                raise self._form_error(f"the constant {value!r}", repr(self._first.constants.get(i, "an array")))
         for name, x, aval in zip(self.names, found.arrays, self.avals, strict=True):
             shape, dtype = np.shape(x), getattr(x, "dtype", None)
             if shape != aval.shape or dtype is not None and dtype != aval.dtype:
-                raise self._changed(f"{name} {dtype}{list(shape)}", f"{aval.dtype}{list(aval.shape)}")
+                raise self._form_error(f"{name} {dtype}{list(shape)}", f"{aval.dtype}{list(aval.shape)}")
 
-    def _changed(self, seen: str, planned: str) -> OpValueError:
+    def _form_error(self, seen: str, planned: str) -> OpValueError:
         rule = f"a plan is for arguments of one form; it was made for {planned}"
         fix = f"auto.plan({self.title}, *args, mesh=mesh) for these arguments"
         return OpValueError(f"the planned {self.title}(...)", seen, rule, fix)

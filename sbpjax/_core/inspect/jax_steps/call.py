@@ -51,13 +51,13 @@ class PlannedStep:
             function = spmd_function(plan, placement, repeats=repeats, over=over)
         self.shardings = tuple(axes.sharding(codes, len(aval.shape)) for aval, codes in ins)
         self._call = jit_without_mesh(
-            self._resharded(function) if axes.is_explicit else function,
+            self._reshard_operands(function) if axes.is_explicit else function,
             in_shardings=self.shardings,
             out_shardings=tuple(axes.sharding(codes, len(aval.shape)) for aval, codes in outs),
             donate_argnums=tuple(donated),
         )
 
-    def _resharded(self, function: Callable) -> Callable:
+    def _reshard_operands(self, function: Callable) -> Callable:
         """Return a function whose operands have the planned shardings in their types, as Explicit axes demand."""
         return lambda *arrays: function(*map(jax.sharding.reshard, arrays, self.shardings))
 
@@ -81,7 +81,7 @@ class PlannedStep:
         try:
             outs = self._call(*found.arrays)
         except ValueError as error:
-            raise self._misplaced(found.arrays) or error from None
+            raise self._sharding_error(found.arrays) or error from None
         result, states = self._step.unflatten(outs)
         update_objects(found, states)
         return result
@@ -93,7 +93,7 @@ class PlannedStep:
             *(jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=s, weak_type=a.weak_type) for a, s in avals)
         )
 
-    def _misplaced(self, arrays: Sequence) -> MixedTensorError | None:
+    def _sharding_error(self, arrays: Sequence) -> MixedTensorError | None:
         """Return the error for the first array whose sharding is not the plan's."""
         for name, x, wanted in zip(self._step.signature.names, arrays, self.shardings, strict=True):
             if isinstance(x, jax.Array) and x.committed and not x.sharding.is_equivalent_to(wanted, x.ndim):

@@ -99,7 +99,7 @@ def plan(
     def search(traced: Step) -> StepPlan:
         problem = problem_of(traced, axes, dataclasses.replace(model, hides=True), memory)
         inputs, marks = _pins(pins, problem, axes)
-        problem = dataclasses.replace(problem, inputs=_pinned(problem, inputs), marks=marks)
+        problem = dataclasses.replace(problem, inputs=_pin_inputs(problem, inputs), marks=marks)
         return StepPlan(traced, axes, problem, problem.plan())
 
     try:
@@ -265,7 +265,7 @@ def _fits(name: str, pattern: str) -> bool:
     return name == pattern or name.startswith(f"{pattern}.") or fnmatch.fnmatchcase(name, pattern)
 
 
-def _pinned(problem: PlanningProblem, pins: Mapping[int, Any]) -> tuple:
+def _pin_inputs(problem: PlanningProblem, pins: Mapping[int, Any]) -> tuple:
     return tuple(
         dataclasses.replace(x, own=pins[i], is_free=False) if i in pins else x for i, x in enumerate(problem.inputs)
     )

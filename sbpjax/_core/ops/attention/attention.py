@@ -203,11 +203,14 @@ def _segments(query, key, of_queries, of_keys) -> tuple[Any, Any] | None:
     if of_queries is None and of_keys is None:
         return None
     lead = query.shape[:-3]
-    rows, keys = _ids(of_queries, (*lead, query.shape[-2])), _ids(of_keys, (*lead, key.shape[-2]))
+    rows, keys = (
+        _check_segment_ids(of_queries, (*lead, query.shape[-2])),
+        _check_segment_ids(of_keys, (*lead, key.shape[-2])),
+    )
     return (rows, keys) if query.ndim == 2 else (_with_heads(rows), _with_heads(keys))
 
 
-def _ids(x: Any, shape):
+def _check_segment_ids(x: Any, shape):
     own = getattr(x, "shape", ())
     if (
         not own

@@ -21,7 +21,7 @@ from ..dims import fail
 from ..promote import cast, category
 from .cpu import is_pointwise
 from .primitive import convolution
-from .products import are_few, outputs
+from .products import has_few_outputs, outputs
 
 _FEW = 16  # windows that a product may read one by one
 
@@ -166,7 +166,7 @@ def _has_few_outputs(x, weight, stride, ends, dilation) -> bool:
     """Return whether the kernels are large relative to their input; unknown, so False, for symbolic sizes."""
     counts = outputs(x.shape[2:], weight.shape[2:], stride, ends, dilation)
     known = all(isinstance(n, int) for n in (x.shape[0], weight.shape[0], *counts))
-    return known and are_few(x.shape[0], counts, weight.shape[0])
+    return known and has_few_outputs(x.shape[0], counts, weight.shape[0])
 
 
 def _is_tiny(sizes, kernel, stride, ends) -> bool:

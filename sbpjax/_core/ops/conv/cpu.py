@@ -45,7 +45,7 @@ def output(x, w, p, by_xla: Callable):
         pixels = x[:, :, *(slice(None, None, s) for s in p["strides"])]
         return _mix_channels(pixels, w.reshape(w.shape[:2]))
     counts = conv_products.sizes(p)
-    if p["groups"] == 1 and not conv_products.are_few(x.shape[0], counts, w.shape[0]):
+    if p["groups"] == 1 and not conv_products.has_few_outputs(x.shape[0], counts, w.shape[0]):
         return by_xla(x, w, p)
     if p["groups"] == 1 or (not _has_few_terms(w) and conv_products.fits(p, x.shape[0], counts, w.shape[1])):
         return conv_products.output(x, w, p, counts)
@@ -60,7 +60,7 @@ def image(y, w, p, by_xla: Callable):
         return lax.pad(
             _mix_channels_transposed(y, w.reshape(w.shape[:2])), y.dtype.type(0), ((0, 0, 0), (0, 0, 0), *padding)
         )
-    if p["groups"] == 1 and not conv_products.are_few(y.shape[0], y.shape[2:], w.shape[0]):
+    if p["groups"] == 1 and not conv_products.has_few_outputs(y.shape[0], y.shape[2:], w.shape[0]):
         return by_xla(y, w, p)
     turned = swap_channels(lax.rev(w, range(2, w.ndim)), p["groups"])
     if p["groups"] == 1 or (not _has_few_terms(turned) and conv_products.fits(p, y.shape[0], y.shape[2:], w.shape[1])):
@@ -88,7 +88,7 @@ def kernel(x, y, p, by_xla: Callable):
         return found.reshape(*found.shape, *p["window"])
     groups = p["groups"]
     if groups == 1:
-        few = conv_products.are_few(x.shape[0], y.shape[2:], y.shape[1])
+        few = conv_products.has_few_outputs(x.shape[0], y.shape[2:], y.shape[1])
         return conv_products.kernel_gradient(x, y, p) if few else by_xla(x, y, p)
     images, outs = (jnp.moveaxis(a.reshape(a.shape[0], groups, -1, *a.shape[2:]), 1, 0) for a in (x, y))
     if images.shape[2] == 1:

@@ -29,7 +29,7 @@ from jax import lax
 _GROUP, _AT_ONCE, _ADDED = 1 << 18, 1 << 19, 1 << 21
 
 
-def are_few(images: int, counts: Sequence[int], channels: int) -> bool:
+def has_few_outputs(images: int, counts: Sequence[int], channels: int) -> bool:
     """Return whether the outputs of dense kernels are so few that products are faster than XLA's convolution.
 
     Args:

@@ -79,7 +79,7 @@ def roi_pool(x, rois, /, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w
     corners = jnp.sign(boxes[:, 1:]) * jnp.floor(jnp.abs(boxes[:, 1:] * scale) + 0.5)  # C rounds halves outwards
     still = lax.stop_gradient(x)
 
-    def places(box):
+    def find_maxima(box):
         image, corner = still[box[0]], box[1]
         inside = [_bin_pixels(corner[i], corner[i + 2], bins[1 - i], x.shape[3 - i]) for i in (0, 1)]  # (bins, pixels)
         columns, rows = inside
@@ -91,7 +91,7 @@ def roi_pool(x, rois, /, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w
         empty = ~(rows.any(-1)[:, None] & columns.any(-1)[None])
         return row, column, empty
 
-    row, column, empty = lax.map(places, (number, corners))  # (K, pooled_h, pooled_w, C), without C
+    row, column, empty = lax.map(find_maxima, (number, corners))  # (K, pooled_h, pooled_w, C), without C
     channel = jnp.arange(x.shape[1])
     found = x[number[:, None, None, None], channel, row, column]
     return jnp.moveaxis(jnp.where(empty[..., None], 0, found), -1, 1)

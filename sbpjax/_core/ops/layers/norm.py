@@ -40,7 +40,7 @@ def _affine(x, weight, bias, dims):
     return x
 
 
-def _trailing(x, weight, normalized_shape, op: str) -> tuple[int, ...]:
+def _trailing_dims(x, weight, normalized_shape, op: str) -> tuple[int, ...]:
     """Return the dims of x that ``normalized_shape``, by default the weight's shape, covers."""
     if normalized_shape is None:
         normalized_shape = () if weight is None else weight.shape
@@ -90,7 +90,7 @@ def layer_norm(x, weight=None, bias=None, /, normalized_shape: int | tuple[int, 
     Source:
         Ba et al., https://arxiv.org/abs/1607.06450
     """
-    axes = _trailing(x, weight, normalized_shape, "layer_norm")
+    axes = _trailing_dims(x, weight, normalized_shape, "layer_norm")
     _check_affine("layer_norm", tuple(x.shape[d] for d in axes), weight=weight, bias=bias)
     wide = cast(x, compute_dtype(x.dtype))
     _, variance, centered = _statistics(wide, axes)
@@ -106,7 +106,7 @@ def rms_norm(x, weight=None, /, normalized_shape: int | tuple[int, ...] | None =
         normalized_shape: sizes of the last dims; by default those of the weight.
         eps: added to the mean square; by default the smallest step of the computing dtype.
     """
-    axes = _trailing(x, weight, normalized_shape, "rms_norm")
+    axes = _trailing_dims(x, weight, normalized_shape, "rms_norm")
     wide = cast(x, compute_dtype(x.dtype))
     eps = float(np.finfo(wide.dtype).eps) if eps is None else eps
     count = np.asarray(math.prod(x.shape[d] for d in axes), wide.dtype)

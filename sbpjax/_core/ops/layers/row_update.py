@@ -69,7 +69,7 @@ def join_gradients(ids, rows, more_ids, more_rows, /):
     return lax.concatenate([ids, more_ids], 0), lax.concatenate([rows, more_rows], 0)
 
 
-def merged(ids, rows, /, size: int, packed: bool = True):
+def sum_duplicates(ids, rows, /, size: int, packed: bool = True):
     """Return each named row once: ascending ids, and the sums of their gradients.
 
     Args:
@@ -105,7 +105,7 @@ def merged(ids, rows, /, size: int, packed: bool = True):
 
 
 def merged_rows(ids, rows, /, shape: tuple[int, ...]):
-    """Return the gradient of a table with every row named once, see `merged`; of several tables likewise.
+    """Return the gradient of a table with every row named once, see `sum_duplicates`; of several tables likewise.
 
     Args:
         ids: ``(N,)`` or ``(N, F)``.
@@ -113,8 +113,8 @@ def merged_rows(ids, rows, /, shape: tuple[int, ...]):
         shape: the table's.
     """
     if len(shape) == 2:
-        return merged(ids, rows, shape[0])
-    each = jax.vmap(lambda i, r: merged(i, r, shape[1]), in_axes=(1, 1), out_axes=(1, 1))
+        return sum_duplicates(ids, rows, shape[0])
+    each = jax.vmap(lambda i, r: sum_duplicates(i, r, shape[1]), in_axes=(1, 1), out_axes=(1, 1))
     return each(ids, rows)
 
 
@@ -146,7 +146,7 @@ def _run(ids, rows, *rest, count, rule, platform):
         return list(tables)
     if len(shapes[0]) == 3:
         ids, rows, tables = _as_one(ids, rows, tables)
-    named, sums = merged(ids, rows, tables[0].shape[0], packed=platform != "tpu")
+    named, sums = sum_duplicates(ids, rows, tables[0].shape[0], packed=platform != "tpu")
     held = [t.at[named].get(mode="clip", indices_are_sorted=True) for t in tables]
     found = [
         t.at[named].set(x.astype(t.dtype), mode="drop", indices_are_sorted=True, unique_indices=True)

@@ -164,7 +164,7 @@ def losses(x, w, bias, target, loss: Loss, *, classes: Classes | None = None, pr
         rows, wanted = xs
         return Rows(logits_of(rows, w, bias, precision, narrow=not on_cpu), wanted, loss, classes).losses()
 
-    return chunks.joined(lax.map(chunk, (chunks.cut(x), chunks.cut(target))))
+    return chunks.join(lax.map(chunk, (chunks.cut(x), chunks.cut(target))))
 
 
 def gradients(x, w, bias, target, ct, loss: Loss, dtypes, *, classes=None, precision=None, on_cpu: bool = True):
@@ -203,8 +203,8 @@ def gradients(x, w, bias, target, ct, loss: Loss, dtypes, *, classes=None, preci
 
     start = [None if d is None else jnp.zeros(s.shape, wide) for d, s in zip(dtypes[1:], (w, bias), strict=True)]
     (dw, db), (found, dx) = lax.scan(chunk, tuple(start), tuple(map(chunks.cut, (x, target, ct))))
-    grads = (None if dx is None else chunks.joined(dx), dw, db)
-    return chunks.joined(found), *(None if g is None else g.astype(d) for g, d in zip(grads, dtypes, strict=True))
+    grads = (None if dx is None else chunks.join(dx), dw, db)
+    return chunks.join(found), *(None if g is None else g.astype(d) for g, d in zip(grads, dtypes, strict=True))
 
 
 def _add_product(total, grad, rows, dot):
@@ -248,7 +248,7 @@ class _Chunks:
             x = jnp.pad(x, ((0, behind), *((0, 0),) * (x.ndim - 1)))
         return x.reshape(self.count, self.rows, *x.shape[1:])
 
-    def joined(self, x):
+    def join(self, x):
         """Return ``(chunks, rows, …)`` as ``(*lead, …)``."""
         x = x.reshape(self.count * self.rows, *x.shape[2:])[: self.tokens]
         return x.reshape(*self.lead, *x.shape[1:])

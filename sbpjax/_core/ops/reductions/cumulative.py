@@ -21,14 +21,14 @@ from ..slopes import zero_where
 from .products import running_product
 
 
-def _running(x, dim: int, function, name: str):
+def _accumulate(x, dim: int, function, name: str):
     dim = one(dim, x.ndim, name)
     return function(x, dim) if x.ndim and x.size else x
 
 
 def _sum_along(x, dim: int, dtype, function, name: str):
     dtype = np.dtype(dtype) if dtype is not None else (x.dtype if is_float(x.dtype) else INT64)
-    return cast(_running(cast(x, compute_dtype(dtype)), dim, function, name), dtype)
+    return cast(_accumulate(cast(x, compute_dtype(dtype)), dim, function, name), dtype)
 
 
 def cumsum(x, /, dim: int, dtype=None):
@@ -65,7 +65,7 @@ def _product(x, dim: int):
 def logcumsumexp(x, /, dim: int):
     """Return the logarithm of the running sum of exponentials along ``dim``."""
     x = x if is_float(x.dtype) else cast(x, DEFAULT_FLOAT)
-    return cast(_running(cast(x, compute_dtype(x.dtype)), dim, _log_sum, "logcumsumexp"), x.dtype)
+    return cast(_accumulate(cast(x, compute_dtype(x.dtype)), dim, _log_sum, "logcumsumexp"), x.dtype)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))

@@ -80,7 +80,7 @@ def _check_transform(x, s, dim, op: str):
     return x, dims, tuple(None if n == -1 else n for n in s)
 
 
-def _lengths(x, dims, given, op: str, last: int | None = None):
+def _transform_lengths(x, dims, given, op: str, last: int | None = None):
     sizes = [x.shape[d] if n is None else n for d, n in zip(dims, given, strict=True)]
     if last is not None and sizes and given[-1] is None:
         sizes[-1] = last
@@ -110,7 +110,7 @@ def _scale_result(x, factor: float):
 def c2c(x, /, s=None, dim=None, norm: str | None = None, inverse=False, op="fftn", n: int | None = None):
     """Return the transform of complex (or real) numbers."""
     x, dims, given = _check_transform(x, s if n is None else n, dim, op)
-    sizes = _lengths(x, dims, given, op)
+    sizes = _transform_lengths(x, dims, given, op)
     if not dims:
         return _complex(x)
     out = _transform(_resize_dims(_complex(x), dims, sizes), dims, inverse)
@@ -124,7 +124,7 @@ def r2c(
     if category(x.dtype) == 3:
         fail("shape", f"fft.{op}(x)", f"x of {x.dtype}", "expects a real input tensor", "fft.fft(x)")
     x, dims, given = _check_transform(x, s if n is None else n, dim, op)
-    sizes = _lengths(x, dims, given, op)
+    sizes = _transform_lengths(x, dims, given, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
     x = _resize_dims(x, dims, sizes)
@@ -142,7 +142,7 @@ def c2r(
     x, dims, given = _check_transform(x, s if n is None else n, dim, op)
     if not dims:
         fail("shape", f"fft.{op}(dim={dim})", f"x {x.shape}", "must transform at least one axis", "dim=(-1,)")
-    sizes = _lengths(x, dims, given, op, last=2 * (x.shape[dims[-1]] - 1))
+    sizes = _transform_lengths(x, dims, given, op, last=2 * (x.shape[dims[-1]] - 1))
     x = _complex(x) if inverse else lax.conj(_complex(x))
     x = _resize_dims(x, dims, (*sizes[:-1], sizes[-1] // 2 + 1))
     x = _transform(x, dims[:-1], True)

@@ -101,7 +101,7 @@ def block_bytes(step: Step, recompute: str) -> float:
 
 def vocab_bytes(step: Step) -> float:
     """Return the bytes per token of the loss on one chip."""
-    return step.layout.logit_bytes * step.model.vocab / step.layout.tensor + 2 * _gathered(
+    return step.layout.logit_bytes * step.model.vocab / step.layout.tensor + 2 * _gathered_bytes(
         step.layout, step.model.width
     )
 
@@ -111,8 +111,8 @@ def _working_bytes(step: Step) -> float:
     m, lay = step.model, step.layout
     own = block_bytes(step, "none") - block_bytes(step, lay.recompute)
     gradients = 2.0 * max(3 * m.hidden * m.used_mlps, 2 * m.query_width + 2 * m.kv_width) + 4.0 * m.width
-    return max(own, 0.0) + gradients / lay.tensor + 2 * _gathered(lay, m.width)
+    return max(own, 0.0) + gradients / lay.tensor + 2 * _gathered_bytes(lay, m.width)
 
 
-def _gathered(lay: Layout, width: int) -> float:
+def _gathered_bytes(lay: Layout, width: int) -> float:
     return 2.0 * width if lay.tensor > 1 else 0.0

@@ -62,8 +62,8 @@ def local_bytes(eqn, ins, outs, sizes: tuple[int, ...]) -> float | None:
         return _row_addition_bytes(eqn, ins, outs, sizes)
     if is_divided(name):
         return None
-    operands = sum(_held_bytes(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
-    return operands + sum(_held_bytes(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
+    operands = sum(_local_bytes(v, c, sizes) for v, c in zip(eqn.invars, ins, strict=True))
+    return operands + sum(_local_bytes(v, c, sizes) for v, c in zip(eqn.outvars, outs, strict=True))
 
 
 def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
@@ -76,7 +76,7 @@ def is_added_in_rows(shape: tuple[int, ...], itemsize: int) -> bool:
 
 def _looked_up(windows, window_codes, indices, index_codes, sizes) -> float:
     """Return the bytes of rows that are looked up, and of the block that they come to."""
-    held, count = _held_bytes(windows, window_codes, sizes), _count(indices, index_codes, sizes)
+    held, count = _local_bytes(windows, window_codes, sizes), _count(indices, index_codes, sizes)
     if not count:
         return held
     is_narrow = _are_rows(windows, indices) and held / count < _HALF_TILE
@@ -87,7 +87,7 @@ def _row_addition_bytes(eqn, ins, outs, sizes) -> float:
     """Return the bytes of adding rows to zeros: zeros, rows, and transposing the sums of a transposed table."""
     table, indices, updates = eqn.outvars[0], eqn.invars[1], eqn.invars[2]
     shape, item = local_shape(table.aval.shape, outs[0], sizes), table.aval.dtype.itemsize
-    rows, count = _held_bytes(updates, ins[2], sizes), _count(indices, ins[1], sizes)
+    rows, count = _local_bytes(updates, ins[2], sizes), _count(indices, ins[1], sizes)
     row, written = rows / max(count, 1), math.prod(shape) * item
     if not _are_rows(updates, indices):
         return 2 * written + rows + count * _ADDED_ELEMENT * _tiles(row)
@@ -121,7 +121,7 @@ def _transposed_bytes(table, codes, sizes, item: int) -> float:
     return math.prod(shape) * full + in_tiles(shape, item)
 
 
-def _held_bytes(v, codes, sizes) -> float:
+def _local_bytes(v, codes, sizes) -> float:
     aval = v.aval
     if not getattr(aval, "shape", ()):
         return 0.0

@@ -120,7 +120,7 @@ def gather_local(ctx: Context, x, indices):
     # A filling gather casts the indices to a type that fits the operand's shape before it looks at them.
     wide = indices.astype(jnp.int32) if fill else _clamp(indices, limits)
     inside = jnp.all((wide >= 0) & (wide <= limits), axis=-1)
-    ours, here = _count_from_here(ctx, wide, dims, split)
+    ours, here = _local_indices(ctx, wide, dims, split)
     read = ctx.bind(
         x,
         jnp.clip(ours, 0, jnp.array([x.shape[d] - extent[d] for d in dims.indexed], ours.dtype)),
@@ -175,7 +175,7 @@ def scatter_local(ctx: Context, x, indices, updates):
         return _scatter_rows(ctx, dims, x, indices, updates)
     limits = jnp.array([dims.shape[d] - dims.extent[d] for d in dims.indexed], jnp.int32)
     wide = _clamp(indices, limits) if ctx.params["mode"] == GatherScatterMode.CLIP else _to_signed(indices)
-    ours, here = _count_from_here(ctx, wide, dims, split)
+    ours, here = _local_indices(ctx, wide, dims, split)
     # Padding among the indices is no index: its updates would be added somewhere.
     here = ctx.mask(here[..., None], 1, uneven, False)
     return _scatter_rows(
@@ -223,7 +223,7 @@ def _clamp(indices, limits):
     return _to_signed(jnp.clip(indices, jnp.zeros((), indices.dtype), top))
 
 
-def _count_from_here(ctx: Context, indices, dims: _Dims, split: list[int]):
+def _local_indices(ctx: Context, indices, dims: _Dims, split: list[int]):
     """Return indices counted from this rank's first rows of the split dims, and whether their rows are on this rank."""
     here = jnp.ones(indices.shape[:-1], jnp.bool_)
     columns = [indices[..., k] for k in range(len(dims.indexed))]

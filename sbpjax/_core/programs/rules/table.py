@@ -195,10 +195,10 @@ def is_refused(eqn, chosen: tuple[Strategy, ...], axes: tuple[int, ...]) -> bool
     if not any(eqn.params.get("across", ())):
         return False
     requested = ((strategy, strategy_name(eqn, a), a) for strategy, a in zip(chosen, axes, strict=True))
-    return any(name not in ("", s.name) and _is_there(eqn, name, a) for s, name, a in requested)
+    return any(name not in ("", s.name) and _has_strategy(eqn, name, a) for s, name, a in requested)
 
 
-def _is_there(eqn, name: str, axis: int) -> bool:
+def _has_strategy(eqn, name: str, axis: int) -> bool:
     return any(strategy.name == name for strategy in strategies_of(eqn, 2, axis))
 
 

@@ -20,7 +20,7 @@ def into_out(out, result, exact: bool = False):
     return assign_out(out, result)
 
 
-def _wants_tensor(name: str, value) -> OpTypeError:
+def _tensor_expected_error(name: str, value) -> OpTypeError:
     seen = f"{type(value).__name__} as its first argument"
     return OpTypeError(f"{name}(...)", seen, "its first argument is a tensor", "sbpjax.tensor(value)")
 
@@ -28,7 +28,7 @@ def _wants_tensor(name: str, value) -> OpTypeError:
 def must_be_tensor(name: str, value) -> None:
     """Raise unless a value is a tensor, for functions that would return anything unchanged."""
     if not isinstance(value, Tensor):
-        raise _wants_tensor(name, value)
+        raise _tensor_expected_error(name, value)
 
 
 def list_tensors(tensors, operation: str) -> tuple:

@@ -27,7 +27,7 @@ from sbpjax.sbp.layout import Layout
 from sbpjax.sbp.placement import placement as Placement
 
 from ..dispatch import abstract
-from ..dispatch.op import call_kept, op_of
+from ..dispatch.op import call_cached, op_of
 from ..dispatch.scalars import scalar_array
 from ..handle import dtype as dtypes
 from ..handle.device import META, PlacementDevice
@@ -109,11 +109,11 @@ def create_tensor(
         op = op_of(fn, static)
         inputs = [scalar_array(x) if isinstance(x, (bool, int, float, complex)) else x for x in inputs]
         if device is None:
-            out = wrap_any(call_kept(op, inputs))
+            out = wrap_any(call_cached(op, inputs))
         else:
             # Made there it is not bound there, and would follow the other inputs of the next op; the user named a
             # device.
-            out = wrap_any(jax.device_put(call_kept(op, inputs, device), device))
+            out = wrap_any(jax.device_put(call_cached(op, inputs, device), device))
     return out.requires_grad_() if requires_grad else out
 
 

@@ -32,7 +32,7 @@ from sbpjax._core.runtime.lru_cache import LRUCache
 from sbpjax.errors import SbpError
 from sbpjax.sbp import algebra
 
-from ..dispatch.op import call_kept, op_of
+from ..dispatch.op import call_cached, op_of
 from ..dispatch.scalars import scalar_array
 from ..handle.tensor import Tensor, wrap, wrap_any
 
@@ -128,10 +128,10 @@ def _draw_numbers(fn, options: dict, inputs: list, size: int, then=None) -> np.n
         block = _SMALL if few or size - start <= _MOST_SMALL * _SMALL else _LARGE
         if uniform is None:
             op = op_of(fn, (("shape", (block,)), *options.items()))
-            part = call_kept(op, [random_blocks.block_key(words, start), *numbers])
+            part = call_cached(op, [random_blocks.block_key(words, start), *numbers])
         else:
             part = jax.device_put(np.resize(uniform[start : start + block], block))
-        part = np.asarray(part if then is None else call_kept(op_of(then[0]), [part, *then[1]]))[: size - start]
+        part = np.asarray(part if then is None else call_cached(op_of(then[0]), [part, *then[1]]))[: size - start]
         if len(part) == size:
             return part
         if found is None:

@@ -94,12 +94,12 @@ def _plan(run, facts: tuple, sizes: tuple[int, ...]) -> tuple[bool, tuple]:
         program = normalise(jax.make_jaxpr(run)(*examples))
         plan = plan_program(program, sizes, codes, None)
         shapes = [tuple(v.aval.shape) for v in program.outvars]
-        pins = tuple([_typed(c, shape, sizes) for c, shape in zip(plan.out_codes, shapes, strict=True)])
+        pins = tuple([_type_codes(c, shape, sizes) for c, shape in zip(plan.out_codes, shapes, strict=True)])
     single = not isinstance(shaped, (tuple, list))
     return single, tuple([(c, len(shape)) for c, shape in zip(pins, shapes, strict=True)])
 
 
-def _typed(codes: tuple[int, ...], shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+def _type_codes(codes: tuple[int, ...], shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Return codes that a type can show: with partial sums made, and uneven dims whole."""
     uneven = {
         d

@@ -16,7 +16,7 @@ from sbpjax.sbp.abstract import Abstract
 from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import LOCAL, Tensor, wrap, wrap_any
-from ..nodes.op_node import OpNode, kept_of, record_op
+from ..nodes.op_node import OpNode, record_op, saved_payloads_of
 from . import traced
 from .op import Op, entry_of
 from .scalars import scalar_array
@@ -83,7 +83,7 @@ def record_local_op(op: Op, inputs: tuple, arrays: list, outs: tuple) -> None:
         avals = tuple([None if a is None else a.aval for a in arrays])
         entry = op.entries[key] = entry_of(op, tuple(needs), avals)
     if entry.diff_outs:
-        saved, checks = kept_of(op, entry.keep, inputs, arrays, outs) if entry.keep else ((), ())
+        saved, checks = saved_payloads_of(op, entry.keep, inputs, arrays, outs) if entry.keep else ((), ())
         record_op(LocalNode, entry, edges, idxs, saved, checks, outs)
 
 
@@ -93,7 +93,7 @@ class LocalNode(OpNode):
     __slots__ = ()
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
-        saved, entry = self.kept(), self.entry
+        saved, entry = self.unpack_saved(), self.entry
         op, cotangents = self.program(grads)
         if op is None:
             return (None,) * len(self.edges)
@@ -107,7 +107,7 @@ class LocalNode(OpNode):
 
     def backward_onto(self, grads: list, places: tuple[int, ...], held: list) -> tuple:
         """Return `backward` of an op of one output, with arrays added to the gradients at ``places``."""
-        return _tensors(_call(self.entry.accumulating_backward(places), self.kept(), grads, held))
+        return _tensors(_call(self.entry.accumulating_backward(places), self.unpack_saved(), grads, held))
 
 
 def _call(op: Op, saved: tuple, cotangents: list, further: list | tuple = ()):

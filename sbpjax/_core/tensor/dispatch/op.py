@@ -84,7 +84,7 @@ class Op:
         """Return the function to compile, a fresh one each time: jit's cache is keyed by the function."""
 
         def call(*arrays):
-            recompile_log.traced(self, arrays)
+            recompile_log.note_trace(self, arrays)
             results = self.traced(*arrays)
             sizes.check_trace(self.name, results)
             return results
@@ -140,7 +140,7 @@ _KEPT = LRUCache(most_programs())
 _NOT_KEPT: Any = object()
 
 
-def call_kept(op: Op, inputs: list, device=None):
+def call_cached(op: Op, inputs: list, device=None):
     """Run an op on local arrays by a program that earlier processes may have compiled.
 
     For ops that create: a start makes many, of a few shapes each, and drawing random numbers takes long to lower.
@@ -183,7 +183,7 @@ def _keep_program(op: Op, inputs: list, device):
     if call is None:
         with jax.default_device(where):
             # A function of its own: `op.call` may be compiled already.
-            compiled = compile_uncached(Misses(op).jitted(inputs).lower(*inputs))
+            compiled = compile_uncached(Misses(op).jit_function(inputs).lower(*inputs))
         found = disk_cache.serialize_program(compiled)
         if found is not None:
             disk_cache.store(on_disk, found)

@@ -25,7 +25,7 @@ from sbpjax.sbp.boxing_marker import to_sbp
 from ..calls.op_errors import mixed_error, translate
 from ..handle.mode import mode
 from ..handle.tensor import TRACED, Tensor, wrap_any
-from ..nodes.op_node import OpNode, kept_of, record_op
+from ..nodes.op_node import OpNode, record_op, saved_payloads_of
 from .op import entry_of, struct_of
 from .scalars import scalar_array
 from .traced import TracedLayout
@@ -123,7 +123,7 @@ def _tape(op, inputs: tuple, arrays, layouts, outs: tuple):
     entry = entry_of(op, needs, tuple([aval_of(x) for x in inputs]), on_disk=True)
     if entry.diff_outs:
         edges, idxs = tuple([inputs[i]._edge for i in needs]), tuple([inputs[i]._idx for i in needs])
-        saved, checks = kept_of(op, entry.keep, inputs, arrays, outs)
+        saved, checks = saved_payloads_of(op, entry.keep, inputs, arrays, outs)
         kept = tuple([layouts[i] for i in entry.keep])
         node: Any = record_op(PlacedNode, entry, edges, idxs, saved, checks, outs, kept)
         node.layouts, node.in_layouts = kept, tuple([layouts[i] for i in needs])
@@ -144,7 +144,7 @@ class PlacedNode(OpNode):
     layouts: Any
 
     def backward(self, grads: list, create_graph: bool) -> tuple:
-        arrays, layouts = list(self.kept()), list(self.layouts)
+        arrays, layouts = list(self.unpack_saved()), list(self.layouts)
         op, cotangents = self.program(grads)
         if op is None:
             return (None,) * len(self.edges)
@@ -153,9 +153,9 @@ class PlacedNode(OpNode):
             layouts.append(g._layout)
         pins = _pins(op, arrays, layouts, self.in_layouts)
         outs, found = global_ops.execute(op.fn, (), arrays, layouts, out_sbps=pins)
-        return self.finished([wrap_any(a, lay) for a, lay in zip(outs, found, strict=True)])
+        return self.convert_grads([wrap_any(a, lay) for a, lay in zip(outs, found, strict=True)])
 
-    def finished(self, grads) -> tuple:
+    def convert_grads(self, grads) -> tuple:
         return tuple([localize(g) if lay is None else g for g, lay in zip(grads, self.in_layouts, strict=True)])
 
 

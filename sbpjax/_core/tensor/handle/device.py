@@ -63,7 +63,7 @@ class device:
         if self.type == "meta":
             return META
         devices = devices_of(self.type) if self.type in _PLATFORM else ()
-        index = number_here(self.index or 0, len(devices))
+        index = local_device_number(self.index or 0, len(devices))
         if index >= len(devices):
             raise _unknown(self.type, self.index)
         return devices[index]
@@ -188,7 +188,7 @@ def accelerator_type() -> str:
     return "cuda" if _PLATFORM["cuda"] == type else type
 
 
-def number_here(index: int, count: int) -> int:
+def local_device_number(index: int, count: int) -> int:
     """Return the number among the ``count`` devices of this process of a number among those of its machine.
 
     The processes of a launcher have the devices of their machine in turn: ``cuda:1`` is the only one of local rank 1,

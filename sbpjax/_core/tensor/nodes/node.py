@@ -50,7 +50,7 @@ class Node:
         """Return the gradient of each edge for the cotangents of the outputs (None counts as zero)."""
         raise NotImplementedError
 
-    def finished(self, grads: tuple) -> tuple:
+    def convert_grads(self, grads: tuple) -> tuple:
         """Return the gradients of a recorded backward in the layouts of the inputs."""
         return grads
 

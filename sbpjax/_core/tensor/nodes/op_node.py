@@ -33,7 +33,7 @@ class OpNode(Node):
     def name(self) -> str:
         return f"{self.entry.op.name}_backward"
 
-    def kept(self) -> tuple:
+    def unpack_saved(self) -> tuple:
         """Return the saved payloads."""
         saved = self.saved
         if saved.__class__ is not tuple:
@@ -67,7 +67,7 @@ class OpNode(Node):
 
     def as_op(self, grads: list) -> tuple:
         """Return the backward as an op and its inputs: saved payloads become tensors on their old edges."""
-        saved = self.kept()
+        saved = self.unpack_saved()
         op, cotangents = self.program(grads)
         edge_of = dict(zip(self.entry.needs, zip(self.edges, self.idxs, strict=True), strict=True))
         layouts = self.layouts or (None,) * len(saved)
@@ -121,7 +121,7 @@ def record_op(cls: type[OpNode], entry, edges, idxs, saved: tuple, checks, outs,
     return node
 
 
-def kept_of(op, keep: tuple[int, ...], inputs: tuple, arrays: list, outs: tuple) -> tuple[tuple, list]:
+def saved_payloads_of(op, keep: tuple[int, ...], inputs: tuple, arrays: list, outs: tuple) -> tuple[tuple, list]:
     """Return the payloads that a backward reads, and ``[ref, version, …]`` of tensors that must not change."""
     checks: list = []
     if op.check == "inputs":

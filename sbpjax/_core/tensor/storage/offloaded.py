@@ -105,7 +105,7 @@ class StackedParameters:
                 mode.touch(x)
             commit(make_assigner(self._slice_assignments(x, place, written)))
 
-    def planned(self, tensors: Sequence[Tensor]) -> list[Assignment] | None:
+    def plan_assignments(self, tensors: Sequence[Tensor]) -> list[Assignment] | None:
         """Return the assignments that make written tensors slices of this stack; None if one has views or aliases."""
         found: list[Assignment] = []
         for index, x in enumerate(tensors):

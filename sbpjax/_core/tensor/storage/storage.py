@@ -171,7 +171,7 @@ def _take(x: Tensor, other: Tensor) -> None:
     x._array, x._layout, x._kind = other._array, other._layout, other._kind
 
 
-def _take_alone(x: Tensor, value: Tensor) -> None:
+def _write_unshared(x: Tensor, value: Tensor) -> None:
     """Write a payload into a tensor without a storage that others show; a lazy payload is not computed for that."""
     version = x._version + 1
     _take(x, value)
@@ -213,7 +213,7 @@ def write(x: Tensor, value: Tensor) -> None:
         raise no_data("writing an abstract value into a tensor", f"a tensor with data, {x.dtype.name}{list(x.shape)}")
     # Not shared: the write is a new payload, without a program that puts it into a root.
     if storage_of(x) is None and is_alone(x):
-        _take_alone(x, value)
+        _write_unshared(x, value)
         if mode.grad and value._edge is not None:
             x._edge, x._idx = value._edge, value._idx
         return
@@ -290,7 +290,7 @@ def set_payload(x: Tensor, array, layout) -> None:
     """Replace the payload of a tensor that shares storage, without the tape."""
     value = wrap_any(array, layout)
     if storage_of(x) is None and is_alone(x):
-        _take_alone(x, value)
+        _write_unshared(x, value)
         return
     if steps_of(x) and _place(layout) != _place(x._cell.layout):
         set_data(x, value)  # memory on other devices is no part of the old one, as after `x.data = x.to_global(...)`

@@ -146,7 +146,7 @@ def _backward(node, grads: list, create_graph: bool) -> tuple:
     if op is None:
         return (None,) * len(node.edges)
     outs = dispatch.run(op, inputs)
-    return node.finished(outs if isinstance(outs, tuple) else (outs,))
+    return node.convert_grads(outs if isinstance(outs, tuple) else (outs,))
 
 
 # The fused addition saves a call per gradient that meets another: 4 % of a step of `benchmarks/eager.py`.

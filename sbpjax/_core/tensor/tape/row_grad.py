@@ -92,7 +92,7 @@ class RowGrad:
         return f"RowGrad({list(self.ids.shape)} rows of {self.dtype.name}{list(self.shape)})"
 
 
-def wants_rows(weight: Tensor, sparse: bool) -> bool:
+def has_row_gradient(weight: Tensor, sparse: bool) -> bool:
     """Return whether a table gets a gradient of rows: requested by the lookup or, in a program, by an optimizer.
 
     A table that is computed, or that JAX differentiates, has a dense gradient.

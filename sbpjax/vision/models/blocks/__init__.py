@@ -15,6 +15,6 @@ from .layers import SameConv2d as SameConv2d
 from .layers import SqueezeExcite as SqueezeExcite
 from .layers import activation as activation
 from .layers import divisible as divisible
+from .layers import drop_path_rates as drop_path_rates
 from .layers import kaiming_convolutions as kaiming_convolutions
-from .layers import rising as rising
 from .layers import truncated_weights as truncated_weights

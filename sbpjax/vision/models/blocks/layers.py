@@ -119,12 +119,12 @@ class DropPath(nn.Module):
         return f"p={self.p}"
 
 
-def rising(last: float, depths: Sequence[int]) -> list[list[float]]:
+def drop_path_rates(last: float, depths: Sequence[int]) -> list[list[float]]:
     """Return the probability of each block of each stage, from 0 to `last` in even steps.
 
     Example:
         >>> from sbpjax.vision.models import blocks
-        >>> blocks.rising(0.3, [2, 2])
+        >>> blocks.drop_path_rates(0.3, [2, 2])
         [[0.0, 0.1], [0.2, 0.3]]
     """
     count, found, at = sum(depths), [], 0

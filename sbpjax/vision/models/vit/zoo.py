@@ -17,7 +17,7 @@ from sbpjax.errors import OpValueError
 from sbpjax.models.layers import normal_weights
 from sbpjax.models.weights import Part
 
-from ..blocks import DropPath, ImageConfig, ImageModel, rising
+from ..blocks import DropPath, ImageConfig, ImageModel, drop_path_rates
 from ..registry import register_model
 from .config import ViTConfig
 from .model import Block, Patches
@@ -149,7 +149,7 @@ class ImageViT(ImageModel):
         self.registers = nn.Parameter(flow.zeros(1, config.registers, width)) if config.registers else None
         placed = patches + (config.others if config.positions_of_all else 0)
         self.positions = nn.Parameter(flow.zeros(1, placed, width))
-        (rates,) = rising(config.drop_path_rate, [config.num_hidden_layers])
+        (rates,) = drop_path_rates(config.drop_path_rate, [config.num_hidden_layers])
         self.blocks = nn.ModuleList(ScaledBlock(config, rate) for rate in rates)
         # The norm stands behind a mean of the patches, and in front of the choice of a token.
         self.norm = nn.LayerNorm(width, eps=EPS) if config.class_token else nn.Identity()

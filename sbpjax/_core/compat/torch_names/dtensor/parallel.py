@@ -67,7 +67,7 @@ class _LayerStyle(ParallelStyle):
         raise NotImplementedError
 
     def _apply(self, module: Any, device_mesh: DeviceMesh) -> Any:
-        layouts, wanted = self._parameters(module), self._wanted(module)
+        layouts, wanted = self._parameters(module), self._input_placement(module)
         distribute_parameters(module, device_mesh, lambda name: [layouts.get(name, Replicate())])
 
         def take(_: Any, inputs: tuple, mesh: DeviceMesh) -> tuple:
@@ -78,7 +78,7 @@ class _LayerStyle(ParallelStyle):
 
         return distribute_module(module, device_mesh, None, take, give)
 
-    def _wanted(self, module: Any) -> Placement:
+    def _input_placement(self, module: Any) -> Placement:
         raise NotImplementedError
 
 
@@ -96,7 +96,7 @@ class ColwiseParallel(_LayerStyle):
     def _parameters(self, module: Any) -> dict[str, Placement]:
         return {"weight": Shard(1)} if isinstance(module, Embedding) else {"weight": Shard(0), "bias": Shard(0)}
 
-    def _wanted(self, module: Any) -> Placement:
+    def _input_placement(self, module: Any) -> Placement:
         return Replicate()
 
 
@@ -114,7 +114,7 @@ class RowwiseParallel(_LayerStyle):
     def _parameters(self, module: Any) -> dict[str, Placement]:
         return {"weight": Shard(0) if isinstance(module, Embedding) else Shard(1)}
 
-    def _wanted(self, module: Any) -> Placement:
+    def _input_placement(self, module: Any) -> Placement:
         return Replicate() if isinstance(module, Embedding) else Shard(-1)
 
 
@@ -133,7 +133,7 @@ class SequenceParallel(_LayerStyle):
     def _parameters(self, module: Any) -> dict[str, Placement]:
         return {}
 
-    def _wanted(self, module: Any) -> Placement:
+    def _input_placement(self, module: Any) -> Placement:
         return self.inputs
 
 

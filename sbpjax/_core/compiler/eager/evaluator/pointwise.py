@@ -143,7 +143,7 @@ def div(x, y, **_):
     if x.dtype.kind not in "iu":
         return _compute_in_float32(np.divide)(x, y)
     zero = y == 0
-    quotient = _truncated(x, np.where(zero, 1, y).astype(y.dtype))
+    quotient = _truncate_quotient(x, np.where(zero, 1, y).astype(y.dtype))
     return np.where(zero, np.array(-1).astype(x.dtype), quotient)
 
 
@@ -153,10 +153,10 @@ def rem(x, y, **_):
         return _compute_in_float32(np.fmod)(x, y)
     zero = y == 0
     safe = np.where(zero, 1, y).astype(y.dtype)
-    return np.where(zero, x, x - _truncated(x, safe) * safe)
+    return np.where(zero, x, x - _truncate_quotient(x, safe) * safe)
 
 
-def _truncated(x, y):
+def _truncate_quotient(x, y):
     """Return an integer quotient rounded towards zero; the smallest integer by -1 is itself."""
     if x.dtype.kind == "u":
         return x // y

@@ -64,7 +64,7 @@ class _Builder:
         for eqn in jaxpr.eqns:
             name, reads = eqn.primitive.name, [self._read(v, where) for v in eqn.invars]
             if name in CALLS or name in LOWERED:
-                inner = eqn.params[CALLS[name]] if name in CALLS else _lowered(eqn, self.sizes)
+                inner = eqn.params[CALLS[name]] if name in CALLS else _lower_primitive(eqn, self.sizes)
                 closed = hasattr(inner, "consts")
                 outs = self.add(inner.jaxpr if closed else inner, inner.consts if closed else (), reads)
             elif name == "dim_as_value":
@@ -159,7 +159,7 @@ def _broadcast_shape(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple([0 if 0 in dims else max(dims) for dims in zip(*filter(None, shapes), strict=True)])
 
 
-def _lowered(eqn: JaxprEqn, sizes: dict[str, int]) -> ClosedJaxpr:
+def _lower_primitive(eqn: JaxprEqn, sizes: dict[str, int]) -> ClosedJaxpr:
     """Return the jaxpr of one of our own primitives, in its form for other platforms, which has one convolution."""
     structs = [jax.ShapeDtypeStruct(bind(v.aval.shape, sizes), v.aval.dtype) for v in eqn.invars]
     params = {name: bind(value, sizes) for name, value in eqn.params.items()}

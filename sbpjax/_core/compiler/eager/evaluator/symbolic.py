@@ -82,11 +82,11 @@ def pattern_of(signatures: Sequence[Signature], fixed: int = 2) -> Pattern | Non
         return None
     dims = iter([names.get(column, column[0]) for column in columns])
 
-    def take(count: int) -> tuple:
+    def take_sizes(count: int) -> tuple:
         return tuple(itertools.islice(dims, count))
 
-    sizes = take(len(first.sizes))
-    return Pattern(sizes, tuple([a and (take(a.ndim), a.dtype, a.weak_type) for a in first.avals]))
+    sizes = take_sizes(len(first.sizes))
+    return Pattern(sizes, tuple([a and (take_sizes(a.ndim), a.dtype, a.weak_type) for a in first.avals]))
 
 
 def _is_alike(x: Signature, y: Signature) -> bool:
