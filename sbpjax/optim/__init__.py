@@ -22,9 +22,8 @@ from .algorithms.lamb import LAMB as LAMB
 from .algorithms.lbfgs import LBFGS as LBFGS
 from .algorithms.muon import Muon as Muon
 from .algorithms.rmsprop import RMSprop as RMSprop
+from .algorithms.rprop import Rprop as Rprop
 from .algorithms.sgd import SGD as SGD
-from .algorithms.sign import Lion as Lion
-from .algorithms.sign import Rprop as Rprop
 from .algorithms.sparse_adam import SparseAdam as SparseAdam
 from .from_optax import Optax as Optax
 from .from_optax import from_optax as from_optax

@@ -27,7 +27,6 @@ where: int64 for 0
         """
 Tensor.bernoulli_: complex64 for 0
 istft: complex64 for window
-lobpcg: complex64 for 0
 nn.functional.dropout: complex64 for 0; int64 for 0
 nn.functional.local_response_norm: a last size for 0; sizes for 0
         """,
@@ -137,7 +136,6 @@ index_reduce: 0 dims for 3
 linalg.householder_product: 0 dims for 1
 linalg.ldl_solve: 0 dims for 2
 linalg.lu_solve: 0 dims for 1
-lobpcg: 0 dims for 0
 lu_solve: 0 dims for 2
 mv: 0 dims for 0
 nn.functional.adaptive_avg_pool2d: 0 dims for 0
@@ -159,7 +157,6 @@ orgqr: 0 dims for 1
         "shape or a value",
         """
 Tensor.dim_order: an object for 0; text for 0
-lobpcg: a last size for 0; an object for 0; text for 0; too many
 nn.functional.adaptive_avg_pool2d: an object for 0; text for 0
 nn.functional.adaptive_avg_pool3d: an object for 0; text for 0
 nn.functional.adaptive_max_pool2d: an object for 0; text for 0

@@ -100,7 +100,6 @@ op("ormqr(input, tau, other, left=True, transpose=False)", decompose.reflect, RE
 op("lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True)", decompose.lu_unpack, result="P L U",
    check="check_unpacked_pivots")  # fmt: skip
 custom("svd_lowrank pca_lowrank", "sbpjax._core.functions.linear_algebra.low_rank")
-custom("lobpcg", "sbpjax._core.functions.linear_algebra.extreme_eigenvalues")
 op("chain_matmul(*matrices)", solve.multi_dot)
 op("vander(x, N=None, increasing=False)", solve.vector_powers, out=False)
 alias("cholesky(input: Tensor, upper: bool = False)", "linalg.cholesky(input, upper=upper)", READ, out=True)

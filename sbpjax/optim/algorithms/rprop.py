@@ -1,4 +1,4 @@
-"""Sign-based optimizers: `Lion`, and `Rprop` with a step size per element."""
+"""`Rprop`: an optimizer with a step size per element."""
 
 from __future__ import annotations
 
@@ -7,61 +7,10 @@ from typing import Any, Unpack
 
 import jax.numpy as jnp
 
-from sbpjax.optim.algorithms.adam import MomentOptimizer
 from sbpjax.optim.check import params_value
 from sbpjax.optim.optimizer import Optimizer
 from sbpjax.optim.options import Implementation
-from sbpjax.optim.rules import Array, Hyper, State, Updated, descend, elementwise
-
-
-@elementwise
-def lion(p: Array, g: Array, state: State, step: Array, hyper: Hyper, *, maximize: bool, decay: bool) -> Updated:
-    """``u = sign(b1 m + (1 - b1) g)``, ``p -= lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``."""
-    b1, b2, m = hyper["beta1"], hyper["beta2"], state["exp_avg"]
-    g = -g if maximize else g
-    u = jnp.sign(b1 * m + (1 - b1) * g)
-    if decay:
-        u = u + hyper["weight_decay"] * p
-    return descend(p, u, hyper["lr"]), {"exp_avg": b2 * m + (1 - b2) * g}
-
-
-class Lion(MomentOptimizer):
-    """``u = sign(b1 m + (1 - b1) g)``, ``p = p - lr (u + weight_decay p)``, ``m = b2 m + (1 - b2) g``.
-
-    Every element moves by `lr`, so the rate is 3 to 10 times smaller than Adam's and the decay as much larger.
-
-    Args:
-        lr: step size.
-        betas: weight of the mean in the step, and decay rate of the mean.
-        weight_decay: decay of the weights themselves, times `lr`.
-
-    Source: Chen et al., Symbolic Discovery of Optimization Algorithms (2023).
-    """
-
-    hyper = ("lr", "beta1", "beta2", "weight_decay")
-    _dynamic = ("lr", "betas", "weight_decay")
-    _not_negative = ("lr", "weight_decay")
-    _state_names = ("exp_avg",)
-    _rule = staticmethod(lion)
-
-    def __init__(
-        self,
-        params: Iterable,
-        lr: float = 1e-4,
-        betas: tuple[float, float] = (0.9, 0.99),
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-        **implementation: Unpack[Implementation],
-    ):
-        options = {"lr": lr, "betas": betas, "weight_decay": weight_decay, "maximize": maximize}
-        super().__init__(params, options, implementation)
-
-    def _numbers(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        return (group["lr"], *group["betas"], group["weight_decay"])
-
-    def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
-        return super()._flags(group)[:2]
+from sbpjax.optim.rules import Array, Hyper, State, Updated, elementwise
 
 
 @elementwise
