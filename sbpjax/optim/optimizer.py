@@ -58,13 +58,19 @@ _Key = tuple[int, int, bool, bool, bool, tuple[str, ...]]
 # Descriptions of the arguments that optimizers share.
 _ARGUMENTS = {
     "params": 'the parameters, or dicts with ``"params"`` and options of their own.',
+    "lr": "step size.",
+    "betas": "decay rates of the two running means.",
+    "eps": "added to the denominator.",
+    "weight_decay": "L2 decay, added to the gradient.",
+    "amsgrad": "divide by the largest v so far.",
+    "decoupled_weight_decay": "decay the weights themselves, as `AdamW` does.",
     "maximize": "climb instead.",
     "fused": "accepted for compatibility; the update is always one program.",
     "implementation": "PyTorch's other choices, such as `foreach` and `capturable`, without effect.",
 }
 
 
-def _missing(optimizer: Any, method: str) -> ModuleMethodError:
+def _missing_method_error(optimizer: Any, method: str) -> ModuleMethodError:
     name = type(optimizer).__name__
     return ModuleMethodError(
         f"a step of {name}",
@@ -140,7 +146,7 @@ class Optimizer:
     def _states(self, group: dict[str, Any]) -> tuple[str, ...]:
         """Return the names of the state tensors per parameter."""
         if self._state_names is None:
-            raise _missing(self, "_states")
+            raise _missing_method_error(self, "_states")
         return self._state_names
 
     def _states_of(self, param: Tensor, group: dict[str, Any]) -> tuple[str, ...]:
@@ -150,7 +156,7 @@ class Optimizer:
     def _flags(self, group: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
         """Return the options that choose the formula; part of the compiled update's key."""
         if not {"maximize", "weight_decay"} <= group.keys():
-            raise _missing(self, "_flags")
+            raise _missing_method_error(self, "_flags")
         return ("maximize", bool(group["maximize"])), ("decay", is_on(group["weight_decay"]))
 
     def _initial(self, name: str, group: dict[str, Any]) -> float:

@@ -32,7 +32,6 @@ class Adadelta(Optimizer):
         lr: factor of the step.
         rho: decay rate of both running means.
         eps: added under both roots.
-        weight_decay: L2 decay, added to the gradient.
 
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method (2012).
     """

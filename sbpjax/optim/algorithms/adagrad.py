@@ -27,11 +27,8 @@ class Adagrad(Optimizer):
     """``s = s + g²``, ``p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)``.
 
     Args:
-        lr: step size.
         lr_decay: how fast the step size falls with the step count.
-        weight_decay: L2 decay, added to the gradient.
         initial_accumulator_value: initial value of the sum of squares.
-        eps: added to the denominator.
 
     Source: Duchi, Hazan and Singer, Adaptive Subgradient Methods (2011).
     """

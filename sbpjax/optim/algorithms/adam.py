@@ -35,11 +35,6 @@ class Adam(MomentOptimizer):
     """Adam: ``p = p - lr * m̂ / (sqrt(v̂) + eps)`` with running means m of the gradient and v of its square.
 
     Args:
-        lr: step size.
-        betas: decay rates of the two running means.
-        eps: added to the denominator.
-        weight_decay: L2 decay, added to the gradient.
-        amsgrad: divide by the largest v so far.
         do_bias_correction: divide the running means by their weights so far.
         decoupled_weight_decay: decay the weights themselves, as `AdamW` does.
 
@@ -94,11 +89,7 @@ class AdamW(Adam):
     """Adam with decoupled weight decay: ``p = p - lr * (m̂ / (sqrt(v̂) + eps) + weight_decay * p)``.
 
     Args:
-        lr: step size.
-        betas: decay rates of the two running means.
-        eps: added to the denominator.
         weight_decay: decay of the weights themselves, times `lr`.
-        amsgrad: divide by the largest v so far.
         do_bias_correction: divide the running means by their weights so far.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).

@@ -89,10 +89,8 @@ class Adamax(MomentOptimizer):
     """Adam with the largest gradient instead of the mean square: ``u = max(b2 u, |g| + eps)``.
 
     Args:
-        lr: step size.
         betas: decay rates of the mean and of the largest gradient.
         eps: added to the size of a gradient.
-        weight_decay: L2 decay, added to the gradient.
 
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization (2015), section 7.
     """
@@ -119,12 +117,7 @@ class NAdam(MomentOptimizer):
     """Adam with Nesterov's momentum.
 
     Args:
-        lr: step size.
-        betas: decay rates of the two running means.
-        eps: added to the denominator.
-        weight_decay: L2 decay, added to the gradient.
         momentum_decay: how fast the weight of momentum rises.
-        decoupled_weight_decay: decay the weights themselves.
 
     Source: Dozat, Incorporating Nesterov Momentum into Adam (2016).
     """
@@ -164,13 +157,6 @@ class NAdam(MomentOptimizer):
 
 class RAdam(MomentOptimizer):
     """Adam with a rectified variance: no warm-up needed.
-
-    Args:
-        lr: step size.
-        betas: decay rates of the two running means.
-        eps: added to the denominator.
-        weight_decay: L2 decay, added to the gradient.
-        decoupled_weight_decay: decay the weights themselves.
 
     Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond (2020).
     """

@@ -31,7 +31,6 @@ class ASGD(Optimizer):
         lambd: decay of the weights, and how fast the step size falls.
         alpha: the power of its fall.
         t0: after how many steps averaging begins.
-        weight_decay: L2 decay, added to the gradient.
 
     Source: Polyak and Juditsky, Acceleration of Stochastic Approximation by Averaging (1992).
     """

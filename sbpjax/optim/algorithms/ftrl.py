@@ -33,8 +33,6 @@ class Ftrl(Optimizer):
     had no gradient yet is zero after the first step, and with sparse updates it keeps its initial value.
 
     Args:
-        lr: step size.
-        weight_decay: L2 decay, added to the gradient.
         lr_power: the power k of the sum of squared gradients n.
         initial_accumulator_value: initial value of that sum.
         lambda1: strength of the L1 term, which makes zeros.

@@ -40,9 +40,6 @@ class LAMB(MomentOptimizer):
     """``u = m̂ / (sqrt(v̂) + eps)`` as in Adam, ``p = p - lr * |p| / |u| * (u + weight_decay * p)``.
 
     Args:
-        lr: step size.
-        betas: decay rates of the two running means.
-        eps: added to the denominator.
         weight_decay: decay of the weights.
         adam_w_mode: apply it to the weights themselves; otherwise it is added to the gradient.
         do_bias_correction: divide the running means by their weights so far.

@@ -80,7 +80,6 @@ class Muon(Optimizer):
 
     Args:
         params: matrices, or dicts with ``"params"`` and options of their own.
-        lr: step size.
         weight_decay: decay of the weights themselves, times `lr`.
         momentum: decay rate of the running mean.
         nesterov: look ahead by one step of the mean.

@@ -42,10 +42,8 @@ class RMSprop(Optimizer):
     `eps` is added under the root, as in OneFlow; `torch.optim.RMSprop` under the name torch adds it to the root.
 
     Args:
-        lr: step size.
         alpha: decay rate of the running mean.
         eps: added under the root.
-        weight_decay: L2 decay, added to the gradient.
         momentum: decay rate of the moving sum of steps; 0 keeps none.
         centered: divide by the root of the variance rather than of the mean square.
 

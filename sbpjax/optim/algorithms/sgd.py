@@ -21,7 +21,6 @@ class SGD(Optimizer):
     ``g = grad + weight_decay * p``, ``b = momentum * b + (1 - dampening) * g``, ``p = p - lr * b``.
 
     Args:
-        lr: step size.
         momentum: decay rate of the moving sum; 0 keeps none.
         dampening: the share of a new gradient left out of the sum, from the first step on.
         weight_decay: L2 decay.

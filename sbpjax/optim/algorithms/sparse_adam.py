@@ -16,11 +16,6 @@ class SparseAdam(Adam):
     The same as `Adam` after ``use_sparse_updates()``. With ``nn.Embedding(..., sparse=True)`` the rows that a batch
     looked up are all that a step reads and writes.
 
-    Args:
-        lr: step size.
-        betas: decay rates of the two running means.
-        eps: added to the denominator.
-
     Example:
         >>> table = flow.nn.Embedding(1000, 16, sparse=True)
         >>> optimizer = optim.SparseAdam(table.parameters(), lr=1e-3)
