@@ -40,7 +40,7 @@ def to_torch(flow_tensor: Tensor) -> Any:
     """
     if not isinstance(flow_tensor, Tensor):
         seen = f"a {type(flow_tensor).__name__}"
-        raise OpTypeError("to_torch(x)", seen, "x is a sbpjax.Tensor", "torch.as_tensor(x)")
+        raise OpTypeError("to_torch(x)", seen, "x is an sbpjax.Tensor", "torch.as_tensor(x)")
     if flow_tensor.dtype == dtypes.bfloat16:  # NumPy's own dtypes have none
         return torch.from_numpy(flow_tensor.detach().float().numpy().copy()).bfloat16()
     return torch.from_numpy(flow_tensor.detach().numpy().copy())

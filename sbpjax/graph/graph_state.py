@@ -85,7 +85,7 @@ class Internals:
         operation = f"{type(graph).__name__}.add_optimizer"
         if not isinstance(optim, Optimizer):
             raise GraphTypeError(
-                operation, f"a {type(optim).__name__}", "optim is a sbpjax.optim.Optimizer", "optim.SGD(params)"
+                operation, f"a {type(optim).__name__}", "optim is an sbpjax.optim.Optimizer", "optim.SGD(params)"
             )
         if lr_sch is not None and not hasattr(lr_sch, "step"):
             made = "LambdaLR(optimizer, factor)" if callable(lr_sch) else "StepLR(optimizer, 10)"

@@ -95,7 +95,7 @@ class GraphBlock:
             raise GraphTypeError(
                 operation,
                 f"placement of type {type(placement).__name__}",
-                "placement is a sbpjax.placement",
+                "placement is an sbpjax.placement",
                 'set_stage(0, sbpjax.placement("cpu", [0, 1]))',
             )
         self.stage_id, self.stage_placement = stage_id, placement

@@ -81,7 +81,7 @@ class PlannerConfig:
         check_bool("enable_auto_parallel", mode)
         if placement is not None and not isinstance(placement, (Placement, Hierarchies)):
             raise option_error(f"enable_auto_parallel(placement={placement!r})", f"a {type(placement).__name__}",
-                         "placement is a sbpjax.placement", 'placement=sbpjax.placement.all("cpu")')  # fmt: skip
+                         "placement is an sbpjax.placement", 'placement=sbpjax.placement.all("cpu")')  # fmt: skip
         self.auto_parallel, self.auto_placement = mode, placement
 
     def enable_auto_parallel_ignore_user_sbp_config(self, mode: bool = True) -> None:

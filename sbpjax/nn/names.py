@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _TABLES = ("_parameters", "_buffers", "_modules")
 _NEEDED = {
     "parameter": ("an nn.Parameter or None", "nn.Parameter(x), or register_buffer for a tensor that is not trained"),
-    "buffer": ("a sbpjax.Tensor or None", "sbpjax.tensor(x)"),
+    "buffer": ("an sbpjax.Tensor or None", "sbpjax.tensor(x)"),
     "child module": ("an nn.Module or None", "wrap the function in an nn.Module with a forward"),
 }
 

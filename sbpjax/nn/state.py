@@ -200,7 +200,7 @@ def load_own(
         if isinstance(value, np.ndarray):
             value = _to_target_devices(value, tensor)
         if not isinstance(value, Tensor):
-            errors.append(f'"{key}" is a {type(value).__name__}, not a sbpjax.Tensor')
+            errors.append(f'"{key}" is a {type(value).__name__}, not an sbpjax.Tensor')
             continue
         if tuple(value.shape) != tuple(tensor.shape):
             errors.append(

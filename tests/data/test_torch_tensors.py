@@ -27,7 +27,7 @@ def test_gradients_stay_behind_and_global_tensors_come_whole():
     assert from_torch(torch.ones(0, 2)).shape == (0, 2)
     with pytest.raises(TypeError, match="x is a torch.Tensor"):
         from_torch(np.ones(2))
-    with pytest.raises(TypeError, match="x is a sbpjax.Tensor"):
+    with pytest.raises(TypeError, match="x is an sbpjax.Tensor"):
         to_torch(np.ones(2))
 
 

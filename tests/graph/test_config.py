@@ -99,7 +99,7 @@ def test_what_changes_the_program_is_part_of_its_key(set_it):
         (lambda c: c.set_auto_parallel_wait_time(-1), "at least 0"),
         (lambda c: c.set_auto_parallel_computation_cost_ratio("1"), "at least 0"),
         (lambda c: c.enable_auto_parallel_ignore_user_sbp_config(1), "on or off"),
-        (lambda c: c.enable_auto_parallel(True, placement="cpu"), "placement is a sbpjax.placement"),
+        (lambda c: c.enable_auto_parallel(True, placement="cpu"), "placement is an sbpjax.placement"),
     ],
 )
 def test_values_out_of_range_are_refused_and_change_nothing(set_it, rule):

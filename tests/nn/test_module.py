@@ -111,7 +111,7 @@ MISUSES = {
     "m.register_parameter('forward', None)": "already exists",
     "m.register_parameter('w', T.ones(1))": "as parameter .* an nn.Parameter or None",
     "m.register_buffer('body', T.ones(1))": "already exists",
-    "m.register_buffer('w', 1)": "as buffer .* a sbpjax.Tensor or None",
+    "m.register_buffer('w', 1)": "as buffer .* an sbpjax.Tensor or None",
     "m.register_buffer(None, T.ones(1))": "should be a string",
     "m.add_module('w', 1)": "is not a Module subclass",
     "m.add_module('w', T.nn.ReLU)": "is not a Module subclass",

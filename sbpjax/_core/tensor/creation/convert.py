@@ -121,7 +121,7 @@ def to_global(
         raise PlacementTypeError(
             "x.to_global(placement, sbp)",
             f"placement of type {type(placement).__name__}",
-            "placement is a sbpjax.placement",
+            "placement is an sbpjax.placement",
             'x.to_global(sbpjax.placement("cpu", [0, 1]), sbp)',
         )
     if mode.capture is not None and (self._layout is not None or processes.current().size == 1):

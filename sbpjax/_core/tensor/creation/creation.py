@@ -65,7 +65,7 @@ def resolve_destination(device, placement, sbp, operation: str):
         raise PlacementTypeError(
             operation,
             f"placement of type {type(placement).__name__}",
-            "placement is a sbpjax.placement",
+            "placement is an sbpjax.placement",
             'placement=sbpjax.placement("cpu", [0, 1])',
         )
     check_no_manual_axes(operation)

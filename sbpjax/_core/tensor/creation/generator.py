@@ -213,7 +213,7 @@ def generator_or_default(generator: Generator | None) -> Generator:
         raise OpTypeError(
             "generator=...",
             f"a {type(generator).__name__}",
-            "a generator is a sbpjax.Generator",
+            "a generator is an sbpjax.Generator",
             "sbpjax.Generator().manual_seed(0)",
         )
     return generator
