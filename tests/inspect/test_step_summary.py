@@ -42,6 +42,14 @@ class Gathering(Block):
         return x + self.down(nn.functional.gelu(nn.functional.linear(self.norm(x), up)))
 
 
+class Rows(Block):
+    """The block with rows that stay split."""
+
+    def forward(self, x):
+        y = self.up(self.norm(x)).to_global(sbp=S0, grad_sbp=S0)
+        return x + self.down(nn.functional.gelu(y)).to_global(sbp=S0, grad_sbp=S0)
+
+
 class Net(nn.Module):
     def __init__(self, layers, block=Block):
         super().__init__()
@@ -161,8 +169,8 @@ def test_growth_of_tensor_parallelism_ends_where_the_plan_gathers_weights():
 
 def test_more_bytes_than_megatron_have_a_reason():
     place = flow.placement.all("cpu")
-    model = Net(1).to_global(place, B)
-    spec = TensorSpec((128, WIDTH), placement=place, sbp=S0)
+    model = Net(1, Rows).to_global(place, B)
+    spec = TensorSpec((64, WIDTH), placement=place, sbp=S0)
     data = Train(model).explain(spec, check=False)
     graph, spec = two_axes(rows=8, block=Gathering)
     forced = graph.explain(spec, check=False)
@@ -171,7 +179,7 @@ def test_more_bytes_than_megatron_have_a_reason():
         (forced, "The plan minimises modelled time, computing included, and not bytes. On several axes"),
     ):
         (remark,) = (text for text in report.to_dict()["remarks"] if "Megatron-LM (" in text)
-        assert report.bytes > UsualTraffic(report.problem).megatron and reason in remark
+        assert report.bytes > 1.02 * UsualTraffic(report.problem).megatron and reason in remark
     graph, spec = two_axes(block=Megatron, rows=64)
     (remark,) = (text for text in graph.explain(spec, check=False).to_dict()["remarks"] if "Megatron-LM (" in text)
     assert remark.endswith("B.")
