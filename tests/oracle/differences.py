@@ -43,72 +43,77 @@ def _differing(o: Outcome) -> list[tuple[int, int]]:
 SIGNATURES = (
     Difference(
         "cheaper",
-        "sbpjax has one rule for any number of axes: the plan that moves the fewest bytes. broadcast → split is "
-        "free, because each rank only cuts out its part. OneFlow's eager rule in 1-D gives broadcast → split a nearly "
-        "infinite cost, and prefers matching inputs to fewer bytes. In 2-D, broadcast → split is free, but conversions "
-        "to partial_sum are forbidden, and two axes that change together are charged as one step over all ranks.",
+        "For any number of axes, sbpjax has one rule: it chooses the plan that moves the fewest bytes. A conversion "
+        "from broadcast to split is free, because each rank only cuts out its part. OneFlow's eager rule for one axis "
+        "gives this conversion a nearly infinite cost, and prefers inputs whose layouts match to a plan with fewer "
+        "bytes. Its rule for two axes makes the conversion free, but forbids conversions to partial_sum, and counts a "
+        "change of both axes as one step over all ranks.",
         lambda o: o.kind == CHEAPER,
     ),
     Difference(
         "shorter than the ranks",
-        "A split dim may be shorter than the number of ranks; the last ranks then hold nothing. OneFlow cannot create "
-        "such a tensor.",
+        "In sbpjax, the size of a split dim may be smaller than the number of ranks; the last ranks then hold nothing. "
+        "OneFlow cannot create such a tensor.",
         lambda o: o.kind == ONLY_HERE and o.theirs.startswith("!input"),
     ),
     Difference(
         "no kernel in OneFlow",
-        "OneFlow has no signature or kernel for the case and raises an error. In sbpjax, an op runs under every sbp.",
+        "OneFlow has no signature or kernel for these layouts and raises an error. In sbpjax, every op runs with "
+        "every sbp.",
         lambda o: o.kind == ONLY_HERE and not o.theirs.startswith("!input"),
     ),
     Difference(
         "wrong value in OneFlow",
-        "OneFlow's signature is wrong: the gathered result differs from the result on one device. Examples are an "
-        "integer cast or a norm that stays partial_sum, and a batch_norm with the statistics of one rank. In sbpjax, "
-        "values never depend on the layout.",
+        "OneFlow's signature is wrong: the gathered result differs from the result on one device. Examples are the "
+        "result of an integer cast or of a norm, which stays partial_sum, and a batch_norm with the statistics of one "
+        "rank. In sbpjax, values never depend on the layout.",
         lambda o: o.wrong_value,
     ),
     Difference(
         "not linear",
-        "In OneFlow, isnan of a partial_sum is a partial_sum. But a sum may be NaN although no summand is, and the "
-        "truth values of summands do not add up to the truth value of the sum. sbpjax reduces the sum first.",
+        "In OneFlow, isnan of a partial_sum is a partial_sum. This is wrong, because a sum may be NaN although no "
+        "summand is NaN, and the truth values of the summands do not add up to the truth value of the sum. sbpjax "
+        "first reduces the partial_sum.",
         lambda o: o.op == "isnan" and _has_partial(o.theirs),
     ),
     Difference(
         "gather not deferred",
-        "OneFlow adds a split operand to a partial_sum by filling the split operand with zeros. This moves no bytes "
-        "immediately, but the op that reads the result has to reduce it. sbpjax counts the zero-fill at the cost of "
-        "the all-gather that it defers, so it reduces the partial_sum to the layout of the other operand instead.",
+        "To add a split operand to a partial_sum, OneFlow pads the split operand with zeros. This moves no bytes "
+        "immediately, but the op that reads the result has to reduce it. sbpjax gives the padding the cost of the "
+        "all-gather that it defers, and therefore converts the partial_sum to the layout of the other operand instead.",
         lambda o: o.kind == DEARER and _has_partial(o.theirs),
     ),
     Difference(
         "one op at a time",
-        "An eager expression is planned op by op, and the cheapest layout for the first op may cost the next op more "
-        "than OneFlow's. A traced program is planned as a whole.",
+        "An eager expression is planned op by op, so the cheapest layout for the first op may make the next op more "
+        "expensive than OneFlow's layout does. A traced program is planned as a whole.",
         lambda o: o.kind == DEARER and o.ops > 1,
     ),
     Difference(
         "equally cheap, reduced",
-        "Both move the same number of bytes. OneFlow's result is partial_sum on some axis and still has to be "
-        "reduced; sbpjax's result is split or broadcast there.",
+        "sbpjax and OneFlow move the same number of bytes. On some axis, OneFlow's result is partial_sum and still "
+        "has to be reduced; sbpjax's result is split or broadcast on this axis.",
         lambda o: o.kind == TIE and any(t == -2 for _, t in _differing(o)),
     ),
     Difference(
         "equally cheap, kept partial",
-        "Both move the same number of bytes. The result stays partial_sum, which takes fewer conversions than "
-        "OneFlow's layout.",
+        "sbpjax and OneFlow move the same number of bytes. In sbpjax, the result stays partial_sum, which needs fewer "
+        "conversions than OneFlow's layout.",
         lambda o: o.kind == TIE and any(m == -2 for m, _ in _differing(o)),
     ),
     Difference(
         "equally cheap, another dim",
-        "Both move the same number of bytes, but they split different dims of the result. sbpjax prefers fewer "
-        "conversions, then less repeated work, then the order of strategies in its table, which may differ from "
-        "OneFlow's for ops that consist of several primitives.",
+        "sbpjax and OneFlow move the same number of bytes, but they split different dims of the result. Among plans "
+        "that move the same number of bytes, sbpjax chooses the one with the fewest conversions, then the one with "
+        "the least repeated work, then the first in the table of strategies. For an op that consists of several "
+        "primitives, this order may differ from OneFlow's.",
         lambda o: o.kind == TIE and all(m >= 0 and t >= 0 for m, t in _differing(o)),
     ),
     Difference(
         "equally cheap, divided or not",
-        "Both move the same number of bytes, but on some axis, one result is broadcast and the other split. sbpjax "
-        "prefers fewer conversions, then less repeated work.",
+        "sbpjax and OneFlow move the same number of bytes, but on some axis, one result is broadcast and the other is "
+        "split. Among plans that move the same number of bytes, sbpjax chooses the one with the fewest conversions, "
+        "then the one with the least repeated work.",
         lambda o: o.kind == TIE and all(m != -2 and t != -2 for m, t in _differing(o)),
     ),
 )
@@ -135,21 +140,25 @@ class SnippetDifference:
 
 _ORDER = (
     "OneFlow sorts the ranks of a placement: [3, 2, 1, 0] becomes [0, 1, 2, 3]. In sbpjax, the order matters, as in a "
-    "JAX mesh: the k-th rank of the placement holds the k-th part, and two orders are two placements."
+    "JAX mesh: the k-th rank in the placement holds the k-th part, and placements whose ranks are in different orders "
+    "are different."
 )
-_NAMES = "dir() shows more names in sbpjax, and no reference to the package itself."
+_NAMES = (
+    "dir() of a placement or of an sbp shows more names in sbpjax. dir() of OneFlow's module sbp also shows the "
+    "package itself; in sbpjax, it does not."
+)
 _ONE_VALUE = (
     "A global tensor has one value, whatever its sbp. OneFlow fills every summand of a partial_sum with the whole "
-    "value, so an arange on four ranks has four times its value. It also applies casts, tests and norms to each "
-    "summand, and computes batch statistics per rank."
+    "value, so an arange on four ranks has four times its value. OneFlow also applies casts, tests (such as isnan) and "
+    "norms to each summand, and computes batch statistics per rank."
 )
 _RANDOM = (
     "Random numbers depend only on the seed and the element's global index, so they are the same under every sbp "
-    "and on every placement. OneFlow seeds by rank, and repeats one mask on every rank of a split. The streams "
-    "themselves also differ."
+    "and on every placement. In OneFlow, they depend on the seed of the rank, and every rank of a split tensor "
+    "uses the same dropout mask. The streams of random numbers also differ."
 )
-_BYTES = "The plan of the op moves the fewest bytes; see the layouts of results above."
-_GRAD_SBP = "to_global of a local tensor also accepts grad_sbp; in OneFlow, it is an unknown keyword."
+_BYTES = "The plan of an op moves the fewest bytes; see [Layouts of results](#layouts-of-results)."
+_GRAD_SBP = "to_global of a local tensor also accepts grad_sbp; in OneFlow, this keyword is unknown."
 
 SNIPPETS = (
     SnippetDifference("order of ranks", _ORDER, "api_behaviour", ("placement_repr_variants", "placement_eq")),
@@ -158,7 +167,10 @@ SNIPPETS = (
     SnippetDifference("order of ranks", _ORDER, "errors", ("reorder_ranks_placement",), "raises"),
     SnippetDifference("names", _NAMES, "api_behaviour", ("placement_dir", "sbp_dir", "sbp_sbp_dir")),
     SnippetDifference(
-        "hierarchy", "placement.hierarchy is a plain tuple, not a Size.", "api_behaviour", ("placement_hierarchy",)
+        "hierarchy",
+        "placement.hierarchy is a plain tuple, not a Size as in OneFlow.",
+        "api_behaviour",
+        ("placement_hierarchy",),
     ),
     SnippetDifference(
         "old spelling",
@@ -177,8 +189,9 @@ SNIPPETS = (
     ),
     SnippetDifference("one value", _ONE_VALUE, "grad", ("bn_dp_train",)),
     SnippetDifference(
-        "one value",
-        "A broadcast tensor has one value; in OneFlow, the gradient of a summand differs between ranks.",
+        "gradient of a partial sum",
+        "The gradient of a partial_sum is broadcast, so it must be the same on all ranks. If it is not, sbpjax raises "
+        "an error; OneFlow accepts it.",
         "grad",
         ("g2l_P_nonleaf",),
         ours="raises",
@@ -209,7 +222,7 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "new_ones",
-        "new_ones accepts its size as separate numbers, as in PyTorch; OneFlow raises an error.",
+        "new_ones accepts a size given as separate numbers, as in PyTorch; OneFlow raises an error.",
         "api_behaviour",
         ("new_methods",),
     ),
@@ -219,21 +232,21 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "device of a global tensor",
-        "x.device of a global tensor contains the placement: tensors created with device=x.device are global on it, "
-        "as broadcast. Programs that create constants on the device of their inputs therefore work with global "
-        "tensors. OneFlow raises an error.",
+        "If x is a global tensor, x.device contains its placement: a tensor created with device=x.device is global on "
+        "this placement, as broadcast. Programs that create constants on the device of their inputs therefore work "
+        "with global tensors. OneFlow raises an error.",
         "errors",
         ("global_device_attr",),
     ),
     SnippetDifference(
         "0-d",
-        "The local part of a 0-d tensor is 0-d; OneFlow's has one dim.",
+        "The local part of a 0-d tensor is 0-d; in OneFlow, it has one dim.",
         "api_behaviour_2",
         ("loss_to_local_P",),
     ),
     SnippetDifference(
         "strides",
-        "The strides of a global tensor are those of its logical shape.",
+        "The strides of a global tensor are those of its logical shape; in OneFlow, they are those of the local part.",
         "api_behaviour_2",
         ("size_strides",),
     ),
@@ -267,7 +280,8 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "operators of a partial sum",
-        "OneFlow has no such operator for a partial_sum and raises an error.",
+        "All arithmetic operators combine a partial_sum with a number. OneFlow does not implement some of them and "
+        "raises an error.",
         "api_behaviour_2",
         ("py_scalar_ops",),
     ),
@@ -281,28 +295,30 @@ SNIPPETS = (
     ),
     SnippetDifference(
         "data parallelism of global modules",
-        "DistributedDataParallel calls a global module unchanged, because its layouts determine the reductions. "
-        "OneFlow raises an error.",
+        "DistributedDataParallel calls a global module unchanged, because the module's layouts determine the "
+        "reductions. OneFlow raises an error.",
         "errors",
         ("ddp_global",),
     ),
     SnippetDifference(
         "grad_sbp is checked",
-        "A grad_sbp that does not fit the placement raises an error immediately, not in a later backward.",
+        "A grad_sbp that does not fit the placement raises an error immediately; OneFlow raises it in a later "
+        "backward.",
         "errors",
         ("grad_sbp_wrong_len",),
         "raises",
     ),
     SnippetDifference(
         "grad of another kind",
-        "The grad of a global tensor must be global; OneFlow accepts a local one and fails later.",
+        "The grad of a global tensor must be global; OneFlow accepts a local grad and fails later.",
         "errors",
         ("assign_grad_local",),
         "raises",
     ),
     SnippetDifference(
         "one rank",
-        "On one rank, all layouts are the same. For mixed inputs, OneFlow returns broadcast and sbpjax returns split.",
+        "On one rank, all layouts are equivalent. If one input is split and the other is broadcast, OneFlow returns a "
+        "broadcast tensor, and sbpjax a split one.",
         "errors",
         ("add_two_rank0",),
     ),
