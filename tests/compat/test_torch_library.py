@@ -160,3 +160,16 @@ def test_an_absent_class_is_no_module():
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module("torch.distributions.Wishart")
         assert isinstance(importlib.import_module("torch.distributions").Wishart, type)
+
+
+def test_filters_of_torchaudio_run_in_one_scan(torch):
+    x, a = torch.randn(2, 1, 20), torch.tensor([[0.2, -0.5, 1.0]])
+    padded = torch.zeros(2, 1, 22)
+    torch.ops.torchaudio._lfilter_core_loop(x, a, padded)
+    wanted = np.zeros((2, 1, 22))
+    for t in range(20):
+        wanted[..., t + 2] = x.numpy()[..., t] - (a.numpy()[0, :2] * wanted[..., t : t + 2]).sum(-1)
+    np.testing.assert_allclose(padded.numpy(), wanted, atol=1e-6)
+    torch.ops.torchaudio._lfilter_core_loop(x, a[:, 2:], padded[..., :20])
+    np.testing.assert_array_equal(padded[..., :20].numpy(), x.numpy())
+    assert not torch.ops._torchaudio.is_align_available() and torch.ops._torchaudio.cuda_version() is None

@@ -353,3 +353,21 @@ def test_oneflow_s_deep_places():
             held = ExceptionWrapper(sys.exc_info())
         with pytest.raises(KeyError, match="Caught KeyError"):
             held.reraise()
+
+
+def test_types_of_containers_are_checked(torch):
+    check, tensors = torch.jit.isinstance, [torch.ones(1)]
+    assert check(tensors, list[torch.Tensor]) and not check(tensors, list[int]) and not check((1,), list[int])
+    assert check({"a": [1]}, dict[str, list[int]]) and not check({"a": ["b"]}, dict[str, list[int]])
+    assert check((1, "a"), tuple[int, str]) and not check((1,), tuple[int, str]) and check((1, 2, 3), tuple[int, ...])
+    assert check(None, int | None) and check(3, (str, int)) and not check("a", int | None)
+    assert isinstance(torch.version.git_version, str)  # torchao asks for it
+
+
+def test_points_of_sobol_are_those_of_pytorch(torch):
+    engine = torch.quasirandom.SobolEngine(2)
+    assert engine.draw(4).tolist() == [[0, 0], [0.5, 0.5], [0.75, 0.25], [0.25, 0.75]]
+    assert engine.num_generated == 4 and engine.reset().fast_forward(2).draw().tolist() == [[0.75, 0.25]]
+    scrambled = [torch.quasirandom.SobolEngine(3, scramble=True, seed=5) for _ in range(2)]
+    first, second = (one.draw_base2(3, dtype=torch.float64) for one in scrambled)
+    assert first.dtype == torch.float64 and first.tolist() == second.tolist() and first.shape == (8, 3)

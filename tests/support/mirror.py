@@ -18,6 +18,7 @@ TESTED_BY = {
     "compat/profiler/": ("compat/test_profiler.py", USED),
     "compat/stand_in/": ("compat/test_run.py", USED),
     "compat/torch_names/": ("compat/test_torch_names.py compat/test_library_names.py", TABLE),
+    "compat/torch_names/audio_ops.py": ("compat/test_torch_library.py", USED),
     "compat/torch_names/library.py": ("compat/test_torch_library.py", USED),
     "compat/torch_names/older/": ("compat/test_torch_older_names.py", USED),
     "compat/torch_names/pytree.py": ("compat/test_torch_pytree.py", USED),

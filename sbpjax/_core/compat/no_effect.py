@@ -35,6 +35,7 @@ from sbpjax.nn.module import Module
 
 from .torch_names.absent import make_absent_class, make_absent_getattr
 from .torch_names.subclass import DisableTorchFunctionSubclass, call_plain
+from .torch_names.types import is_of_type
 
 
 def do_nothing(*args: Any, **options: Any) -> None:
@@ -256,6 +257,7 @@ VALUES: dict[str, dict[str, Any]] = {
         "ScriptFunction": make_empty_class("ScriptFunction"),
         "TracerWarning": make_empty_class("TracerWarning", Warning),  # ultralytics filters it at import
         "annotate": lambda the_type, the_value: the_value,
+        **dict.fromkeys(("isinstance", "_isinstance"), is_of_type),
         **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),
     },
     "sysconfig": {"cmake_build_type": lambda: "Release"},

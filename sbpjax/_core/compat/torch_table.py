@@ -90,6 +90,7 @@ _ONLY = {
     f"{_NAMES}.older.autograd_profiler": "autograd.profiler",
     f"{_NO_EFFECT}.config": "__config__",
     f"{_NAMES}.signal": "signal",
+    f"{_NAMES}.quasirandom": "quasirandom",
     f"{_NAMES}.distributed": "distributed.distributed_c10d distributed.constants",
     f"{_NAMES}.distributed_nn": "distributed.nn distributed.nn.functional",
     f"{_NAMES}.functional_collectives": "distributed._functional_collectives",

@@ -28,7 +28,12 @@ from sbpjax._core.tensor.tape.function import Function
 from sbpjax.errors import LibraryLoadError, NotInJaxError, OpTypeError, UnknownNameError
 
 # libraries of compiled operators that sbpjax computes itself
-_OWN = {"torchvision": LazyModule("sbpjax._core.compat.torch_names.vision_ops")}
+_AUDIO = LazyModule("sbpjax._core.compat.torch_names.audio_ops")
+_OWN = {
+    "torchvision": LazyModule("sbpjax._core.compat.torch_names.vision_ops"),
+    "torchaudio": _AUDIO,
+    "_torchaudio": _AUDIO,
+}
 _WITHOUT_VALUES = ("Meta", "Autocast", "Functionalize", "ADInplaceOrView", "FuncTorch", "Python", "Fake")
 _FIX = "torch.library.custom_op(name) of a Python function of tensors, or sbpjax.wrap_jax(fn)"
 
@@ -160,8 +165,8 @@ class _Ops:
     def load_library(self, path: Any) -> None:
         """Load a shared library of operators, if they are sbpjax's own.
 
-        Nothing is loaded where a library that is being imported has no other way, as torchaudio: its operators raise
-        an error when they are called.
+        Nothing is loaded where a library that is being imported has no other way, as torchaudio: those of its operators
+        that are not in `_OWN` raise an error when they are called.
 
         Raises:
             LibraryLoadError: any other library, an OSError.

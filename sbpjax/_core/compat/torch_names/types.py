@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import types
+import typing
 from collections.abc import Sequence
 from typing import Any, TypeVar, Union
 
@@ -47,3 +49,21 @@ class Variable(metaclass=_IsTensor):
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         return data.detach().requires_grad_(requires_grad)
+
+
+def is_of_type(obj: Any, target_type: Any) -> bool:
+    """Return whether a value is of a type, of one of a tuple, or a container whose items are: ``list[int]``."""
+    if isinstance(target_type, tuple):
+        return any(is_of_type(obj, one) for one in target_type)
+    origin, args = typing.get_origin(target_type), typing.get_args(target_type)
+    if origin is None:
+        return target_type is Any or isinstance(obj, target_type or type(None))
+    if origin in (Union, types.UnionType):
+        return is_of_type(obj, args)
+    if not isinstance(obj, origin):
+        return False
+    if origin is dict:
+        return all(is_of_type(key, args[0]) and is_of_type(value, args[1]) for key, value in obj.items())
+    if origin is tuple and args[1:] != (...,):
+        return len(obj) == len(args) and all(map(is_of_type, obj, args))
+    return all(is_of_type(item, args[0]) for item in obj)

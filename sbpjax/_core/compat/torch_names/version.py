@@ -36,5 +36,6 @@ class TorchVersion(str):
 
 
 __version__ = TorchVersion(f"{PEER}+sbpjax")
-cuda = None
-hip = None
+debug = False
+git_version = "Unknown"
+cuda = hip = rocm = xpu = None
