@@ -14,6 +14,7 @@ import json
 import sys
 import time
 import traceback
+import types
 from pathlib import Path
 
 EXPECTED, RESULTS = (Path(__file__).with_name(f"{name}.json") for name in ("expected", "results"))
@@ -55,15 +56,23 @@ PROGRAMS = {
     "metric_learning": ("wider", "pytorch-metric-learning"),
     "gaussian_process": ("wider", "gpytorch"),
     "scikit_learn_search": ("wider", "skorch"),
+    "audio_models": ("further", "torchaudio"),
+    "further_optimizers": ("further", "torch-optimizer"),
+    "bayesian_optimization": ("further", "botorch"),
+    "self_supervised": ("further", "lightly"),
+    "tabular_network": ("further", "pytorch-tabnet"),
 }
 
 
-def declare_torchvision_operators():
-    """Let PyTorch for CPUs import torchvision, whose operators need CUDA: it registers shapes of two of them."""
+def declare_compiled_operators():
+    """Let PyTorch for CPUs import torchvision and torchaudio, whose compiled libraries need CUDA."""
     import torch
 
-    for name in ("nms", "qnms"):
+    for name in ("nms", "qnms"):  # torchvision registers shapes of two of its operators
         torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    extension = types.ModuleType("torchaudio._extension")  # torchaudio then takes its functions in Python
+    extension._IS_TORCHAUDIO_EXT_AVAILABLE, extension.fail_if_no_align = False, lambda function: function
+    sys.modules["torchaudio._extension"] = extension
 
 
 def difference(found, wanted):
@@ -104,7 +113,7 @@ def main(words):
     names = [word for word in words if not word.startswith("--")] or list(PROGRAMS)
     known = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
     if "--torch" in options:
-        declare_torchvision_operators()
+        declare_compiled_operators()
     else:
         from sbpjax import mock_torch
 
