@@ -63,8 +63,19 @@ def test_silent_driver_is_reported_while_it_is_awaited(monkeypatch):
 def test_an_extra_is_ok_if_it_can_be_loaded(requirement, program, state, text, monkeypatch):
     monkeypatch.setattr(doctor, "packages_of", lambda extra: [requirement])
     monkeypatch.setattr(doctor, "_LOAD", {"cuda12": program})
+    monkeypatch.setattr(doctor, "_GPU_FILES", (__file__,))
     (row,) = doctor._extra("cuda12", 60.0)
     assert row.subject == "cuda12" and row.state == state and text in row.text
+
+
+@pytest.mark.parametrize("extra, state", [("cuda12", "ok"), ("cuda13", "ok"), ("tpu", "BAD"), ("aot", "BAD")])
+def test_cuda_s_plugin_without_a_gpu_is_for_compiling_ahead_of_time(extra, state, monkeypatch):
+    monkeypatch.setattr(doctor, "packages_of", lambda extra: ["numpy>=2.0"])
+    monkeypatch.setattr(doctor, "_LOAD", {extra: "raise RuntimeError('Unable to load CUDA. Is it installed?')"})
+    monkeypatch.setattr(doctor, "_GPU_FILES", ("/dev/no-such-gpu",))
+    (row,) = doctor._extra(extra, 60.0)
+    assert row.state == state
+    assert row.text.endswith(": for compiling ahead of time; no GPU here") == (state == "ok")
 
 
 def test_packages_of_a_namespace_are_imported_by_their_whole_name(monkeypatch):

@@ -3,7 +3,8 @@
 Each row is a fact, marked ``ok``, ``-`` (optional, not installed) or ``BAD``, with the command that mends it. Devices
 are listed and the packages of extras imported in processes of their own: a driver that hangs or aborts becomes a row
 instead of ending the command. An extra is ``ok`` if its packages are new enough and can be imported, CUDA's if the
-plugin loads CUDA's libraries, and that of compilers if they make a topology.
+plugin loads CUDA's libraries, and that of compilers if they make a topology. Without an NVIDIA GPU, CUDA's plugin
+cannot be loaded and is ``ok``: it still compiles ahead of time.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from sbpjax._core.serialization import cache_folder
 
 REQUIRED = ("jax", "jaxlib", "flax", "optax", "numpy", "ml-dtypes")
 EXTRAS = tuple("demo train vision onnx openvino int8 iree serve parquet cuda12 cuda13 tpu aot".split())
+_GPU_FILES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # of a driver; in a container; in WSL 2
 _DEVICES_S = 60.0
 _REPORT_S = 5.0
 _LIST_DEVICES = """
@@ -161,8 +163,12 @@ def _extra(extra: str, limit_s: float) -> Iterator[Row]:
     modules = sorted({module for name, _ in found for module in _modules(name)})
     imports = "".join(f"import {module}\n" for module in modules)
     code, _, errors = yield from _run(extra, _LOAD.get(extra, imports), limit_s)
+    versions = ", ".join(dict.fromkeys(f"{name} {_version(name)}" for name, _ in found))
     if code == 0:
-        yield Row(extra, "ok", ", ".join(dict.fromkeys(f"{name} {_version(name)}" for name, _ in found)))
+        yield Row(extra, "ok", versions)
+        return
+    if extra.startswith("cuda") and not any(map(os.path.exists, _GPU_FILES)):
+        yield Row(extra, "ok", f"{versions}: for compiling ahead of time; no GPU here")
         return
     seen = f"no answer within {limit_s:g} s" if code is None else _last_line(errors, code)
     yield Row(extra, "BAD", f"installed, but cannot be loaded ({seen}): {pip_install(extra)}")
