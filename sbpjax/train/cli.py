@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -197,14 +198,34 @@ def run(options: argparse.Namespace) -> None:
             run_on_rank_0(f"writing the configuration into {out}", lambda: _config.save_config(config, out))
         if resume and any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
             there = trainer.resume()
-            trainer.write_text(f"resumed at step {trainer.step:,}" if there else "no checkpoint yet: from the start")
+            trainer.write_text(_start_text(trainer, config) if there else "no checkpoint yet: from the start")
         interrupt = StopOnInterrupt()
         trainer.hooks.insert(0, interrupt)
         trainer.fit()
         if interrupt.interrupted:
+            print(_stop_text(trainer), flush=True)
             sys.exit(_INTERRUPTED)
     finally:
         trainer.unlock()
+
+
+def _start_text(trainer: Trainer, config: Any) -> str:
+    """Return what a resumed run does."""
+    if trainer.step < trainer.max_steps:
+        return f"resumed at step {trainer.step:,}"
+    text = f"nothing to do: the run is at step {trainer.step:,}, and max_steps is {trainer.max_steps:,}"
+    written = _lazy.OmegaConf.to_container(config, resolve=False)["trainer"]
+    if not isinstance(written, dict) or "max_steps" not in written:  # a function of the user's makes the trainer
+        return text
+    name = re.fullmatch(r"\$\{(\w+)\}", str(written["max_steps"]))
+    return f"{text}; pass {name[1] if name else 'trainer.max_steps'}={trainer.step + trainer.max_steps}, for example"
+
+
+def _stop_text(trainer: Trainer) -> str:
+    """Return how an interrupted run continues."""
+    if trainer.out is None or not any(isinstance(hook, Checkpoints) for hook in trainer.hooks):
+        return f"step {trainer.step:,} was not saved: the run has no Checkpoints among hooks"
+    return f"step {trainer.step:,} is saved in {trainer.out}; to continue, repeat the command with --resume"
 
 
 def explain(trainer: Trainer) -> None:

@@ -38,6 +38,38 @@ def test_a_run_and_its_resume(folder, capsys):
         assert parts[step]["loss"] == whole[step]["loss"] and parts[step]["lr"] == whole[step]["lr"]
 
 
+@pytest.mark.parametrize("written, name", [("4", "trainer.max_steps"), ("${seed}", "seed")])
+def test_a_resume_without_steps_left_says_so(written, name, folder, capsys):
+    more = ["seed=4", f"trainer.max_steps={written}"]
+    main([CONFIG, *more])
+    capsys.readouterr()
+    main([CONFIG, "--resume", *more])
+    text = f"nothing to do: the run is at step 4, and max_steps is 4; pass {name}=8, for example"
+    out = capsys.readouterr().out
+    assert text in out.splitlines() and "resumed" not in out
+    main([CONFIG, "--resume", *more, f"{name}=8"])
+    assert "resumed at step 4" in capsys.readouterr().out and list(records(folder / "run"))[-1] == 8
+
+
+@pytest.mark.parametrize("hooks", [[], ["trainer.hooks={}"]], ids=["checkpoints", "none"])
+def test_an_interrupted_run_says_how_to_continue(hooks, folder, monkeypatch, capsys):
+    from sbpjax.train.hooks.interrupt import StopOnInterrupt
+
+    monkeypatch.setattr(StopOnInterrupt, "before_step", lambda self, trainer: setattr(self, "interrupted", True))
+    with pytest.raises(SystemExit) as ended:
+        main([CONFIG, *hooks])
+    lines = capsys.readouterr().out.splitlines()
+    assert ended.value.code == 130 and "stopped at step 1: interrupt" in lines
+    if hooks:
+        assert lines[-1] == "step 1 was not saved: the run has no Checkpoints among hooks"
+        return
+    assert lines[-1] == "step 1 is saved in run; to continue, repeat the command with --resume"
+    monkeypatch.undo()
+    monkeypatch.chdir(folder)
+    main([CONFIG, "--resume"])
+    assert "resumed at step 1" in capsys.readouterr().out and list(records(folder / "run")) == [1, 2, 3, 4]
+
+
 def test_evaluation_alone(folder, capsys):
     main([CONFIG])
     capsys.readouterr()
