@@ -25,7 +25,8 @@ def test_differences_add_up_to_the_time_lost(found):
 
 def test_report_names_the_choice_and_three_others(found):
     text = str(SearchReport(found))
-    assert found.choice.layout.text() in text and "in sbpjax.train: Trainer(parallel=Parallel(" in text
+    assert found.choice.layout.text() in text
+    assert "in sbpjax.train: Trainer(batch_size=64, parallel=Parallel(" in text and "of 4,096 tokens\n" in f"{text}\n"
     for other in found.alternatives:
         lost = seconds_text(other.seconds - found.choice.seconds)
         assert f"{other.layout.text()} is {lost} slower:" in text

@@ -226,7 +226,10 @@ class SearchReport(DisplayedReport):
 
     def _trainer(self) -> str:
         s = self.found.choice
-        text = f"in sbpjax.train: Trainer(parallel={s.layout.parallel()}, options={s.layout.options(s.micro_batches)})"
+        text = (
+            f"in sbpjax.train: Trainer(batch_size={s.sequences}, parallel={s.layout.parallel()}, "
+            f"options={s.layout.options(s.micro_batches)}) with sequences of {s.length:,} tokens"
+        )
         rest = []
         if s.layout.recompute not in ("none", "full"):
             rest.append(f"recomputation {s.layout.recompute!r} (it recomputes whole blocks, or what is cheap)")
