@@ -199,7 +199,7 @@ KERNEL_CELLS = [
     "class Squares(flow.utils.data.Dataset):\n    def __len__(self):\n        return 4\n"
     "    def __getitem__(self, i):\n        return flow.tensor(i * i)\n"
     "[x.tolist() for x in flow.utils.data.DataLoader(Squares(), batch_size=2, num_workers=1)]",
-    "import sys, time\nfrom sbpjax._core.runtime import progress\nprogress._Cell.first_s = 0.0\n"
+    "import sys, time\nfrom sbpjax._core.runtime import progress\nprogress._Cell.first_s = progress._LEAST_S = 0.0\n"
     "with progress.show_progress('Train_0.build: planning'):\n    time.sleep(0.1)",
 ]
 
