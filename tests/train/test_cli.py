@@ -120,7 +120,7 @@ def test_a_directory_with_checkpoints_is_not_overwritten(folder):
     [
         (["trainer.max_setps=3"], "no 'max_setps' in trainer", "trainer.max_steps=3"),
         (["--eval-only"], "no checkpoint in run", "train first, or trainer.out=RUN"),
-        (["trainer.parallel.data=16"], "8 devices of type 'cpu'", "product is at most 8"),
+        (["trainer.parallel.data=16"], "8 devices of type 'cpu'", "axes whose product is at most 8"),
         (["trainer.options.ampp=bfloat16"], "'ampp'", "options={'amp': …}"),
         (["trainer.hooks={}", "--eval-only"], "no Evaluation among hooks", "trainer.hooks = "),
     ],
