@@ -122,7 +122,7 @@ ambient: $(VENV)/.test
 demo: $(VENV)/.demo
 	NPROC=32 SBPJAX_CPU_DEVICES=8 $(BIN)/python -m examples.gpt.train $(DEMO)
 
-# The site: all pages of docs/ and a reference of every public name, in build/docs. Warnings are errors.
+# The site: all pages of docs/ and a reference for every public name, in build/docs. Warnings are errors.
 docs: $(VENV)/.docs
 	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	$(BIN)/python docs/check_site.py build/docs

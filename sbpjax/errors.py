@@ -92,7 +92,7 @@ class SbpjaxError(Exception):
 
 
 class PlacementError(SbpjaxError, ValueError, RuntimeError):
-    """A placement cannot be made or does not fit: unknown type, duplicate or missing ranks, an uneven hierarchy.
+    """A placement cannot be made or does not fit: an unknown type, duplicate or missing ranks, or an uneven hierarchy.
 
     Ranks are global device ids in the order of ``jax.devices()``. On CPU, set up more devices with
     ``SBPJAX_CPU_DEVICES=8`` or ``sbpjax.env.set_cpu_devices(8)`` before first use.
@@ -100,7 +100,7 @@ class PlacementError(SbpjaxError, ValueError, RuntimeError):
 
 
 class PlacementTypeError(SbpjaxError, TypeError):
-    """An argument of a placement has a wrong type: neither a placement, a device type nor integer ranks."""
+    """An argument of a placement has the wrong type: it is neither a placement, a device type nor integer ranks."""
 
 
 class SbpError(SbpjaxError, ValueError, RuntimeError):
@@ -117,13 +117,13 @@ class SbpTypeError(SbpjaxError, TypeError):
 class MixedTensorError(SbpjaxError, RuntimeError):
     """Inputs of one op are on different placements, or local and global tensors are mixed.
 
-    All inputs of one op need one placement, hierarchy included. Python scalars, NumPy scalars and 0-d local tensors mix
-    with anything. Move a tensor with ``x.to_global(placement, sbp)``.
+    All inputs of an op must be local, or on the same placement with the same hierarchy. Python scalars, NumPy scalars
+    and 0-d local tensors can be mixed with any tensor. Move a tensor with ``x.to_global(placement, sbp)``.
     """
 
 
 class BoxingError(SbpjaxError, RuntimeError):
-    """A requested boxing is forbidden by the current ``boxing_policy`` or cannot be made."""
+    """A requested boxing is forbidden by the current ``boxing_policy``, or is impossible."""
 
 
 class BoxingWarning(UserWarning):
@@ -135,13 +135,13 @@ class DeviceStateError(SbpjaxError, RuntimeError):
 
 
 class DistributedError(SbpjaxError, RuntimeError):
-    """Setup or communication of several processes failed: a launcher, a coordinator, a group, a collective."""
+    """The setup or communication of several processes failed: a launcher, coordinator, group or collective."""
 
 
 class LostRankError(DistributedError, TimeoutError):
     """Ranks did not reach a barrier or rendezvous, or stopped responding.
 
-    One process waits for the others at `to_global`, a collective, a barrier or the start. The text names the ranks that
+    A process waits for the others at `to_global`, a collective, a barrier or the start. The text names the ranks that
     are missing. Usually one of them failed earlier: look at its own output first.
     """
 
@@ -170,14 +170,14 @@ class EncodingTypeError(EncodingError, TypeError):
 
 
 class SignatureError(SbpjaxError, ValueError):
-    """Bytes are not signed with this key: they were signed with another key, or changed. Nothing was read."""
+    """Bytes are not signed with this key: they were signed with another key, or changed later. Nothing was read."""
 
 
 class ForeignMessageError(DistributedError, SignatureError):
     """A message comes from a writer without this job's secret, or a rank has a different secret.
 
-    ``docs/explanation/security.md`` describes the secret of a job. The launcher creates one; elsewhere
-    ``SBPJAX_JOB_SECRET`` or ``SBPJAX_JOB_SECRET_FILE`` names one, the same on every rank.
+    ``docs/explanation/security.md`` describes the secret of a job, and when to set it yourself: with
+    ``SBPJAX_JOB_SECRET`` or ``SBPJAX_JOB_SECRET_FILE``, to the same secret on every rank.
     """
 
 
@@ -186,20 +186,21 @@ class UnsafeFileError(SbpjaxError, PermissionError):
 
 
 class AbstractError(SbpjaxError, NotImplementedError):
-    """An abstract tensor, which has no elements, was read, run or sent to a device.
+    """An abstract tensor, which has no elements, was read, passed to a program that runs, or sent to a device.
 
     Tensors made under ``sbpjax.abstract()``, on ``device="meta"`` or on a ``placement.topology(...)`` are abstract: ops
-    on them give shapes and layouts, and programs on them are compiled and measured. `Module.to_empty` gives memory to
-    the tensors of a module on devices of this machine.
+    on them give shapes and layouts, and programs on them are compiled and measured. `Module.to_empty` allocates
+    memory for a module's tensors on devices of this machine.
     """
 
 
 class OutOfMemoryError(SbpjaxError, RuntimeError):
     """A tensor or a program needs more memory than its device has, or more bytes than can be counted (2^63).
 
-    Raised before anything runs. For new tensors and results of ops on CPUs, the limit is the memory that the machine,
-    its container and ``ulimit -v`` leave; for compiled programs, the compiler finds it. Also raised on CPU if a process
-    holds so many programs that the system has no memory mappings left for another one.
+    It is raised before anything runs. For new tensors and results of ops on CPUs, the limit is the memory that the
+    machine, its container and ``ulimit -v`` leave available; for compiled programs, the compiler reports that the
+    memory does not suffice. On CPU, it is also raised if a process holds so many programs that the system has no memory
+    mappings left for another one.
     """
 
 
@@ -218,23 +219,24 @@ class AutogradError(SbpjaxError, RuntimeError):
 class InplaceError(SbpjaxError, RuntimeError):
     """A tensor cannot be written in place.
 
-    A leaf that requires grad is written under ``no_grad()`` only; the result of an in-place op has the tensor's own
-    shape, and a dtype that casts to its dtype; a tensor in ``partial_sum`` takes linear ops only.
+    A leaf that requires grad can be written only under ``no_grad()``. The result of an in-place op must have the
+    tensor's shape, and a dtype that can be cast to the tensor's. A tensor with sbp ``partial_sum`` allows only linear
+    ops.
     """
 
 
 class OpError(SbpjaxError, RuntimeError, ValueError):
-    """The inputs of an op do not match: shapes that do not broadcast, or different sizes.
+    """The inputs of an op do not match: their shapes do not broadcast, or their sizes differ.
 
     PyTorch raises RuntimeError from ops written in C++ and ValueError from those written in Python; this error is both.
     """
 
 
 class OpTypeError(SbpjaxError, TypeError, NotImplementedError):
-    """An argument of an op has a wrong type, or a dtype that the op does not support.
+    """An argument of an op has the wrong type, or a dtype that the op does not support.
 
-    For a wrong type PyTorch raises TypeError, for a dtype NotImplementedError or RuntimeError; this error is all of
-    them.
+    PyTorch raises TypeError for a wrong type, and NotImplementedError or RuntimeError for an unsupported dtype; this
+    error is all three.
     """
 
 
@@ -263,7 +265,7 @@ class OpOverflowError(OpValueError, OverflowError):
 
 
 class OpNotSupportedError(SbpjaxError, NotImplementedError, RuntimeError):
-    """The op, like PyTorch's, does not support a combination of options."""
+    """The op, like PyTorch's, does not support this combination of options."""
 
 
 class ImmutableError(SbpjaxError, AttributeError):
@@ -273,7 +275,7 @@ class ImmutableError(SbpjaxError, AttributeError):
 class LinAlgError(SbpjaxError, RuntimeError):
     """A matrix lacks a required property: it is singular, or not positive definite.
 
-    Raised where the result is available, on the CPU and outside compiled programs. Elsewhere the result holds
+    It is raised where the result is available: on the CPU, outside compiled programs. Elsewhere the result holds
     infinities or NaN, and the functions that end in ``_ex`` return the position in `info`.
     """
 
@@ -307,9 +309,10 @@ class TrainError(SbpjaxError, ValueError, RuntimeError):
 
 
 class ServingError(SbpjaxError, ValueError, RuntimeError):
-    """A model repository cannot be served: a model does not belong there, or there is no server.
+    """A model cannot be served: its files, an option or a request is invalid, or no server can be started.
 
-    A repository is organised like Triton's; ``<model>/<version>/model`` is a directory that ``graph.export`` wrote.
+    A model repository is organised like Triton's; ``<model>/<version>/model`` is a directory that ``graph.export``
+    wrote.
     """
 
 
@@ -340,8 +343,8 @@ class ModuleMethodError(SbpjaxError, NotImplementedError):
 class StateDictError(SbpjaxError, RuntimeError):
     """A state does not fit its module or optimizer: names or shapes differ, or tensors are local instead of global.
 
-    Nothing was loaded. ``sbpjax.utils.global_view.to_global(state, placement, sbp)`` and ``to_local(state)`` turn all
-    tensors of a state from one kind into the other.
+    Nothing was loaded. ``sbpjax.utils.global_view.to_global(state, placement, sbp)`` and ``to_local(state)`` convert
+    all tensors of a state.
     """
 
 
@@ -353,11 +356,11 @@ class GraphError(SbpjaxError, RuntimeError):
 
 
 class GraphTypeError(GraphError, TypeError):
-    """An argument of a graph has a wrong type: not a Module, not an Optimizer, or a static argument without a hash."""
+    """An argument of a graph has the wrong type; for example, it is static but cannot be hashed."""
 
 
 class GraphConfigError(GraphError, ValueError):
-    """An option of ``graph.config`` is unknown or out of its range."""
+    """An option of ``graph.config`` is unknown, or its value is out of range."""
 
 
 class NanError(GraphError, FloatingPointError):
@@ -379,15 +382,15 @@ class ExportError(GraphError):
 class EngineError(GraphError):
     """Another engine cannot run a graph: it is not installed, lacks an operation, or gives a different result.
 
-    An engine runs graphs that only compute: no optimizer, no writes into buffers, no random numbers, one device. The
-    graph itself is unchanged; without the engine, XLA runs it.
+    An engine runs only graphs that compute on one device, without an optimizer, writes into buffers or random numbers.
+    The graph itself is unchanged; without the engine, XLA runs it.
     """
 
 
 class DataDependentError(OpTypeError):
     """Python code needs the value of a tensor inside a traced program: ``if x``, ``int(x)``, ``x.item()``.
 
-    A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements,
+    A traced program is compiled before any value exists. ``sbpjax.where(condition, a, b)`` chooses elements;
     ``sbpjax.cond(condition, true_fn, false_fn, *operands)`` chooses a branch.
     """
 
@@ -397,7 +400,7 @@ class DataError(SbpjaxError, ValueError):
 
 
 class DataTypeError(SbpjaxError, TypeError):
-    """Samples cannot be collated into a batch: an unknown type, or different sizes.
+    """Samples cannot be collated into a batch: their type is unknown, or their sizes differ.
 
     `sbpjax.utils.data.DataLoader` takes a ``collate_fn`` that makes a batch from a list of samples.
     """
@@ -420,7 +423,7 @@ class WorkerError(SbpjaxError, RuntimeError):
 
 
 class WorkerModuleError(WorkerError):
-    """A dataset for data workers holds a module: workers do not import JAX, which would run it.
+    """A dataset for data workers holds a module. Running a module needs JAX, which workers do not import.
 
     With sbpjax imported as `torch`, a program continues without workers instead.
     """
@@ -460,7 +463,7 @@ class UnknownModuleError(SbpjaxError, ModuleNotFoundError):
 
 
 class NotInJaxError(SbpjaxError, NotImplementedError, RuntimeError):
-    """A feature belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart."""
+    """A feature belongs to another runtime (TorchScript, torch.fx, C++ extensions) and has no counterpart in JAX."""
 
 
 class LibraryLoadError(SbpjaxError, OSError):

@@ -166,7 +166,8 @@ class Dynamic:
             if not difference <= _TOLERANCE * scale:
                 raise GraphError(
                     name,
-                    f"{path} differs by {difference:.1e} of {scale:.1e} for inputs padded from {size} to {bucket}",
+                    f"{path} differs by {difference:.1e}, where the largest value is {scale:.1e}, "
+                    f"for inputs padded from {size} to {bucket}",
                     f"padding changes no output by more than {_TOLERANCE:g} of its largest value",
                     "mask it: an attention mask, ignore_index in the loss, sums over valid positions only",
                 )

@@ -153,7 +153,7 @@ def _refuse(operation: str, found: LoadFindings, keys: IncompatibleKeys, strict:
         seen.insert(0, f"Unexpected key(s) in state_dict: {_quote_names(keys.unexpected_keys)}.")
     if not seen:
         return
-    rule = "every name of the module is in the state, with a tensor of the same shape, and no other name"
+    rule = "the state contains every name of the module, with a tensor of the same shape, and no other names"
     if found.kinds is not None:
         name, target = found.kinds
         rule = "local tensors load into local ones and global into global ones"

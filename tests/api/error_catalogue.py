@@ -24,7 +24,9 @@ HEAD = """# Errors
 Every error that sbpjax raises for a user's mistake is a `sbpjax.errors.SbpjaxError`. It is also a subclass of the
 error that PyTorch or Python raises for such a mistake, so `except RuntimeError` keeps working. The text has four parts:
 the operation, with the line of your code; its inputs as *seen*; the broken *rule*; and one line that *fixes* the
-mistake. The traceback shows your frames; `SBPJAX_FULL_TRACEBACK=1` also shows those of the library.
+mistake. The traceback shows your frames; `SBPJAX_FULL_TRACEBACK=1` also shows the library's.
+
+For some mistakes, the rule quotes OneFlow's message unchanged, because programs may compare it.
 
 `make api` generates this page from the classes.
 """
@@ -80,7 +82,8 @@ def page() -> str:
     for each in classes():
         kinds = [f"`{base.__name__}`" for base in each.__mro__ if base.__module__ == "builtins"]
         kinds = kinds[: kinds.index("`Exception`")]
-        lines += [f"### {each.__name__}", "", *([f"Also {' and '.join(kinds)}.", ""] if kinds else [])]
+        also = " and ".join(filter(None, [", ".join(kinds[:-1]), *kinds[-1:]]))
+        lines += [f"### {each.__name__}", "", *([f"Also {also}.", ""] if kinds else [])]
         body = inspect.getdoc(each).partition("\n\nArgs:")[0]
         lines += [re.sub(r"``([^`]*)``", r"`\1`", body), ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -75,9 +75,10 @@ FEATURES = _by_area(_features((HERE / "stages.txt").read_text()))
 
 HEAD = """# Features and their stages
 
-This page lists the features that OneFlow 0.7 and its documentation promise, with their maturity in sbpjax. Tests are in
-`tests/`, benchmarks in `benchmarks/`, and their figures in `benchmarks/results/`. A test fails if a listed test or
-benchmark does not exist, or if a feature does not meet the conditions of its stage.
+This page lists the features that OneFlow 0.7, its documentation and [its paper](https://arxiv.org/abs/2110.15032)
+promise, with their maturity in sbpjax. Tests are in `tests/`, benchmarks in `benchmarks/`, and their figures in
+`benchmarks/results/`. A test fails if a listed test or benchmark does not exist, or if a feature does not meet the
+conditions of its stage.
 
 | stage | meaning |
 | --- | --- |
