@@ -84,7 +84,7 @@ def test_the_cache_may_be_off(monkeypatch, capsys):
 
 
 def test_programs_of_a_process_are_counted_by_the_command(tmp_path):
-    code = "import sbpjax, jax; sbpjax.ones(3) + 1"
+    code = "import sbpjax as flow; flow.ones(4, placement=flow.placement('cpu', [0]), sbp=flow.sbp.broadcast) + 1"
     kept = {k: v for k, v in os.environ.items() if k != "JAX_COMPILATION_CACHE_DIR"}
     env = kept | {"SBPJAX_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=env, check=True, timeout=120)
