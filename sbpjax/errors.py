@@ -106,7 +106,7 @@ class PlacementTypeError(SbpjaxError, TypeError):
 class SbpError(SbpjaxError, ValueError, RuntimeError):
     """An sbp is malformed or does not fit its tensor or placement.
 
-    An nd-sbp has one entry per placement dimension; ``split(d)`` needs ``0 <= d < ndim``.
+    An nd-sbp has one entry for each axis of its placement; ``split(d)`` needs ``0 <= d < ndim``.
     """
 
 
@@ -166,7 +166,7 @@ class EncodingError(SbpjaxError, ValueError):
 
 
 class EncodingTypeError(EncodingError, TypeError):
-    """A value contains a type that the encoding lacks; the text gives its position and type."""
+    """A value contains an object that the encoding does not support; the text gives its position and type."""
 
 
 class SignatureError(SbpjaxError, ValueError):
@@ -289,7 +289,7 @@ class CheckpointError(SbpjaxError, RuntimeError):
 
 
 class TableError(SbpjaxError, ValueError, RuntimeError):
-    """An embedding table of `sbpjax.one_embedding` is full, or files do not fit it.
+    """An embedding table of `sbpjax.one_embedding` is full, or its files do not match it.
 
     Rows are kept in a store, in memory or in files; a cache on the devices holds the rows of the current step. A
     snapshot is a directory that is either complete or missing.
@@ -323,7 +323,7 @@ class BusyError(ServingError):
 class ModuleKeyError(SbpjaxError, KeyError):
     """A module cannot be registered under a name, or has no entry under a key.
 
-    A name is a string without dots, and no other attribute has the same name.
+    A name must be a string without dots, and must not be the name of another attribute.
     """
 
     __str__ = Exception.__str__  # a KeyError's own shows line breaks as \n
@@ -341,7 +341,7 @@ class ModuleMethodError(SbpjaxError, NotImplementedError):
 
 
 class StateDictError(SbpjaxError, RuntimeError):
-    """A state does not fit its module or optimizer: names or shapes differ, or tensors are local instead of global.
+    """A state does not fit its module or optimizer: names or shapes differ, or only one of them has global tensors.
 
     Nothing was loaded. ``sbpjax.utils.global_view.to_global(state, placement, sbp)`` and ``to_local(state)`` convert
     all tensors of a state.

@@ -74,7 +74,8 @@ def classes() -> list[type]:
 
 def page() -> str:
     """Return the page."""
-    lines = [HEAD, "## Common mistakes", "", "`x` is a global tensor of 8 × 6 in `split(0)` on four ranks.", ""]
+    about_x = "`x` is a global tensor of shape (8, 6) with sbp `split(0)` on four ranks."
+    lines = [HEAD, "## Common mistakes", "", about_x, ""]
     for about, mistake in MISTAKES.items():
         shown = textwrap.indent("\n".join([*mistake.split("; "), text_of(mistake)]), "    ")
         lines += [f"### {about}", "", shown, ""]
