@@ -178,9 +178,11 @@ SNIPPETS = (
         "api_behaviour",
         ("placement_kw",),
     ),
-    SnippetDifference("many dims", "A tensor may have 64 dims; OneFlow allows 6.", "api_behaviour", ("sbp_call",)),
     SnippetDifference(
-        "many dims", "A tensor may have 64 dims; OneFlow allows 6.", "api_behaviour_2", ("sbp_split_max",)
+        "many dims", "A tensor may have up to 64 dims; OneFlow allows up to 6.", "api_behaviour", ("sbp_call",)
+    ),
+    SnippetDifference(
+        "many dims", "A tensor may have up to 64 dims; OneFlow allows up to 6.", "api_behaviour_2", ("sbp_split_max",)
     ),
     SnippetDifference("sbp strings", 'An sbp may be written as a string: "S0,B".', "errors", ("sbp_string",)),
     SnippetDifference("one value", _ONE_VALUE, "api_behaviour", ("create_arange",)),
