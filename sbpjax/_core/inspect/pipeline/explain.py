@@ -144,7 +144,7 @@ class PipelineCommunication(DisplayedReport):
             plan = task.program.plan
             place = task.task.placement
             stage, prices = self._stages.index(place), of_placement(place)
-            found = Moves(plan, names, prices, values.names, axes[stage], place.axis_names).found()
+            found = Moves(plan, names, prices, values.names, axes[stage], place.axis_names).find_moves()
             found = [m for m in found if m.bytes]
             self.tasks.append((stage, name, plan.bytes, times, found))
             moves[stage] += [replace(m, bytes=m.bytes * times, times=m.times * times, us=m.us * times) for m in found]
