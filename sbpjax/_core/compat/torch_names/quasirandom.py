@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from sbpjax._core.runtime.lazy_module import LazyModule
+from sbpjax._core.runtime.optional_packages import LazyModule
 from sbpjax._core.tensor import Tensor
 from sbpjax._core.tensor.creation.from_data import tensor
 from sbpjax._core.tensor.handle.dtype import dtype as Dtype
