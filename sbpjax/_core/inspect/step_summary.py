@@ -79,9 +79,13 @@ def remarks(report: Communication) -> list[str]:
             f"This plan receives {bytes_text(report.bytes)}; Megatron-LM ({grid}) about {bytes_text(usual.megatron)}; "
             f"FSDP ({data * tensor} ranks) {bytes_text(usual.fsdp)}.{_more_than_megatron(report, usual)}"
         )
-    if purposes and (growth := GROWTH.get(purposes[0].name)):
-        found.append(f"The largest share is for {purposes[0].name}; it {growth}.")
-    return found
+    return [*found, *growth_remarks(purposes, "The largest share")]
+
+
+def growth_remarks(purposes: Sequence[Purpose], share: str) -> list[str]:
+    """Return the first purpose with the quantities that it grows with; nothing if these are not known."""
+    growth = GROWTH.get(purposes[0].name) if purposes else None
+    return [] if growth is None else [f"{share} is for {purposes[0].name}; it {growth}."]
 
 
 def _more_than_megatron(report: Communication, usual: UsualTraffic) -> str:

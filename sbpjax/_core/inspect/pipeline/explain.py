@@ -23,7 +23,7 @@ from typing import Any
 from sbpjax._core.inspect.communication import Purpose, purposes_of
 from sbpjax._core.inspect.display import DisplayedReport, Table, bytes_text, microseconds
 from sbpjax._core.inspect.moves import Axis, Move, Moves
-from sbpjax._core.inspect.step_summary import GROWTH, LINES, PLACES, fitted_table, kinds_text, wrapped_lines
+from sbpjax._core.inspect.step_summary import LINES, PLACES, fitted_table, growth_remarks, kinds_text, wrapped_lines
 from sbpjax._core.planner.prices.cost import CostModel
 from sbpjax._core.planner.prices.links import of_placement
 from sbpjax._core.planner.prices.step_time import computing_us
@@ -180,9 +180,7 @@ class PipelineCommunication(DisplayedReport):
     def remarks(self) -> list[str]:
         """Return the largest purpose within stages, with the quantities that it grows with."""
         purposes = purposes_of(move for stage in self.stages for move in stage.moves)
-        if not purposes or (growth := GROWTH.get(purposes[0].name)) is None:
-            return []
-        return [f"The largest share within stages is for {purposes[0].name}; it {growth}."]
+        return growth_remarks(purposes, "The largest share within stages")
 
     def _head(self) -> str:
         batches = f"{self._count} micro-batch{'es' * (self._count != 1)}"
